@@ -67,9 +67,11 @@ def allow_checkpoint_contents() -> None:
     torch.serialization.add_safe_globals(ALLOWED)
 
 
-def resumed_file(cfg: Any) -> str:
-    """Return the file in which a repeated training finds its own checkpoint."""
-    return os.path.join(cfg.sb_save_dir, "checkpoint_last.pt")
+def own_file(cfg: Any, name: str = "last") -> str:
+    """Return a training's own checkpoint; by default the one that it goes on from."""
+    return os.path.join(
+        cfg.sb_save_dir, f"checkpoint_{name}{cfg.sb_checkpoint_suffix}.pt"
+    )
 
 
 def checkpoint_files(cfg: Any) -> list[str]:
@@ -80,9 +82,11 @@ def checkpoint_files(cfg: Any) -> list[str]:
     """
     if cfg.sb_path is not None:
         return [path for path in utils.split_paths(cfg.sb_path) if os.path.isfile(path)]
-    own, restore = resumed_file(cfg), cfg.sb_restore_file
+    own, restore = own_file(cfg), cfg.sb_restore_file
     if restore == "checkpoint_last.pt":
         restore = own
+    else:
+        restore = restore.replace(".pt", f"{cfg.sb_checkpoint_suffix}.pt")
     start = cfg.sb_continue_once or cfg.sb_finetune_from_model
     path = restore if start is None or os.path.exists(restore) else start
     return [path] if path != own or os.path.isfile(own) else []

@@ -123,6 +123,7 @@ class SBTranslationConfig(TranslationConfig):
     sb_path: Optional[str] = II("common_eval.path")
     sb_restore_file: str = II("checkpoint.restore_file")
     sb_save_dir: str = II("checkpoint.save_dir")
+    sb_checkpoint_suffix: str = II("checkpoint.checkpoint_suffix")
     sb_finetune_from_model: Optional[str] = II("checkpoint.finetune_from_model")
     sb_continue_once: Optional[str] = II("checkpoint.continue_once")
     # (no bool, which fairseq would make of the reference itself: True)

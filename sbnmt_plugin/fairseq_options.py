@@ -55,13 +55,13 @@ GROUPS: dict[tuple[str, ...], str] = {
         decoder_normalize_before decoder_learned_pos decoder_output_dim
         share_decoder_input_output_embed share_all_embeddings
         no_token_positional_embeddings layernorm_embedding no_scale_embedding
-        no_decoder_final_norm encoder_layers_to_keep decoder_layers_to_keep
+        no_decoder_final_norm
     """,
     LEARNING: """
         log_file aim_repo aim_run_hash tensorboard_logdir wandb_project azureml_logging
         bf16 memory_efficient_bf16 fp16_no_flatten_grads fp16_init_scale
         fp16_scale_window fp16_scale_tolerance on_cpu_convert_precision min_loss_scale
-        threshold_loss_scale amp amp_batch_retries amp_init_scale amp_scale_window
+        threshold_loss_scale amp amp_batch_retries
         empty_cache_freq all_gather_list_size quantization_config_path profile arch
         criterion optimizer lr_scheduler train_subset valid_subset
         ignore_unused_valid_subsets validate_interval validate_interval_updates
@@ -119,7 +119,8 @@ GROUPS: dict[tuple[str, ...], str] = {
         adaptive_softmax_dropout adaptive_softmax_factor tie_adaptive_weights
         tie_adaptive_proj cross_self_attention no_cross_attention merge_src_tgt_embed
         base_layers base_sublayers base_shuffle decoder_xformers_att_config
-        encoder_xformers_att_config export char_inputs
+        encoder_xformers_att_config export char_inputs encoder_layers_to_keep
+        decoder_layers_to_keep amp_init_scale amp_scale_window
     """,
 }
 PLACES = {name: places for places, names in GROUPS.items() for name in names.split()}
@@ -150,6 +151,10 @@ REASONS = {  # where there is more to say than that nothing acts on it
     "no_cross_attention": "a translation has to see its source",
     "merge_src_tgt_embed": "binarise with --joined-dictionary and use "
     "--share-all-embeddings",
+    "encoder_layers_to_keep": "train with --encoder-layers instead",
+    "decoder_layers_to_keep": "train with --decoder-layers instead",
+    "amp_init_scale": "fairseq reads --fp16-init-scale instead",
+    "amp_scale_window": "fairseq takes another number for it",
     "base_layers": "BASE layers mix rows of different sentences",
     "beam": "give it to translate(), sample() or generate()",
     "nbest": "give it to generate(), or use fairseq-generate",

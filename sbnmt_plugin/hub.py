@@ -7,17 +7,18 @@ import os
 import re
 import reprlib
 from collections.abc import Iterator
+from dataclasses import fields
 from typing import Any
 
 import torch
 from fairseq import hub_utils
-from fairseq.tasks import get_task
+from fairseq.tasks import TASK_DATACLASS_REGISTRY, get_task
 from torch import Tensor
 
 from sbnmt_plugin.checkpoint_checks import check_checkpoints, check_interface
-from sbnmt_plugin.layout import DEFAULT_BEAM, DEFAULT_STOP
+from sbnmt_plugin.layout import DEFAULT_BEAM
 from sbnmt_plugin.numerics import NARROW
-from sbnmt_plugin.task_options import caller_files
+from sbnmt_plugin.task_options import KEY, TRAINING, Scope
 
 MAX_TOKENS = 12000  # of a batch, if nothing is said: fairseq-generate's
 WRITTEN = "sb_records", "sb_trace"  # files; a checkpoint says nothing of them
@@ -104,11 +105,10 @@ class SBHubInterface(hub_utils.GeneratorHubInterface):
 
         Args:
             kwargs: generation options; ``nbest`` says how many hypotheses, from the
-                best, must be final (default: all of the beam; with ``sb_rescore``
-                all that are rescored).
+                best, must be final (default: all that may answer: those of the beam,
+                or the ones that ``sb_rescore_best`` names).
         """
-        rescores = kwargs.get("sb_rescore", self.task.cfg.sb_rescore)
-        nbest = kwargs.pop("nbest", 1 if rescores else beam)
+        nbest = kwargs.pop("nbest", None)
         self._check_names(kwargs)
         if isinstance(tokenized_sentences, list) and not tokenized_sentences:
             return []
@@ -153,10 +153,12 @@ class Pretrained:
         given = set(kwargs)
         written = {name: kwargs.pop(name, None) for name in WRITTEN}
         kwargs.setdefault("max_tokens", MAX_TOKENS)
-        # a training says nothing of searches
-        kwargs.setdefault("sb_stop", DEFAULT_STOP)
-        for name in caller_files():
-            kwargs.setdefault(name, None)
+        # a training says nothing of searches, nor is there validation
+        for option in fields(TASK_DATACLASS_REGISTRY["sb_translation"]):
+            phase = option.metadata.get(KEY, Scope(TRAINING)).phase
+            if phase != TRAINING and option.name not in (*WRITTEN, "sb_direction"):
+                kwargs.setdefault(option.name, option.default)
+        kwargs.setdefault("eval_bleu", False)
         if sum(bool(kwargs.get(name)) for name in ("sb_bf16", "sb_int8", "fp16")) > 1:
             raise ValueError(NARROW)
         folders = {"model_name_or_path": model_name_or_path}

@@ -19,7 +19,7 @@ from sbnmt_plugin.checkpoint_checks import (
     fingerprint,
     forget_files,
 )
-from sbnmt_plugin.checkpoints import Checkpoint, checkpoint_files, resumed_file
+from sbnmt_plugin.checkpoints import Checkpoint, checkpoint_files, own_file
 from sbnmt_plugin.config import SBTranslationConfig
 from sbnmt_plugin.given_options import (
     add_retired,
@@ -116,7 +116,7 @@ class SBTranslationTask(StreamData):
             for start in self._starts:
                 check_start(start, words, languages)
                 check_function(start, cfg)
-                if start.path == resumed_file(self.cfg):
+                if start.path == own_file(self.cfg):
                     saved = start.settings.get("sb_direction")
                     check_direction(saved, wanted, from_checkpoint)
         with writable(cfg):
@@ -200,8 +200,7 @@ class SBTranslationTask(StreamData):
 
     def begin_epoch(self, epoch: int, model: Any) -> None:
         """Forget, at first, a best score of which this folder has no checkpoint."""
-        best = os.path.join(self.cfg.sb_save_dir, "checkpoint_best.pt")
-        if self._starts and not os.path.isfile(best):
+        if self._starts and not os.path.isfile(own_file(self.cfg, "best")):
             forget_trainings()
         self._starts = []
         super().begin_epoch(epoch, model)

@@ -31,6 +31,7 @@ from sbnmt_plugin.training.data_files import (
 from sbnmt_plugin.training.dataset import SBLanguagePairDataset
 from sbnmt_plugin.training.epoch_position import SETTINGS, SIZE, ResumableIterator
 from sbnmt_plugin.training.input_noise import PartnerNoise
+from sbnmt_plugin.training.start_checks import groups_of
 
 logger = logging.getLogger(__name__)
 
@@ -116,7 +117,7 @@ class StreamData(TranslationTask):
         pairs = "-".join(languages), "-".join(languages[::-1])
         streams = [*languages, *(["r2l"] if R2L in self.directions else [])]
         prefix = os.path.join(self._folder(split, epoch), split)
-        check_split(prefix, pairs, streams)
+        check_split(prefix, pairs, streams, combine)
         super().load_dataset(split, epoch=epoch, combine=combine, **kwargs)
         loaded = self.datasets[split]
         opposite = None
@@ -183,24 +184,31 @@ class StreamData(TranslationTask):
         """Make batches; a line of which not even one fits into a batch is too long.
 
         Raises:
-            ValueError: a source is, and lines that are too long are not left out.
+            ValueError: a text is, and lines that are too long are not left out.
         """
         size = max_tokens, max_sentences, max_positions, ignore_invalid_inputs
         settings = dict(zip(SIZE, size))
         settings |= {name: kwargs[name] for name in SETTINGS if name in kwargs}
         if max_positions is not None:
             source, target = max_positions
-            longest = int(dataset.src_sizes.max(initial=0))
-            most = min(source, max_tokens or source)
-            if longest > most and not ignore_invalid_inputs:
-                raise ValueError(
-                    f"a source must have at most {most} tokens with </s>, by the model "
-                    f"and --max-tokens, but one has {longest}: raise --max-tokens, or "
-                    "leave out what is too long (--skip-invalid-size-inputs-valid-test)"
-                )
             if max_tokens is not None:
+                source = min(source, max_tokens)
                 target = min(target, max_tokens // len(self.directions))
-            max_positions = most, target
+            max_positions = source, target
+            texts = {"source": (dataset.src_sizes, source)}
+            flag = "--max-tokens"
+            if dataset.tgt_sizes is not None:
+                texts["target"] = dataset.tgt_sizes, target
+                flag += "" if self.cfg.sb_path else "-valid"
+            for text, (sizes, most) in texts.items():
+                longest = int(sizes.max(initial=0))
+                if longest > most and not ignore_invalid_inputs:
+                    raise ValueError(
+                        f"a {text} must have at most {most} tokens with </s>, by the "
+                        f"model (--max-{text}-positions) and {flag}, but one has "
+                        f"{longest}: raise {flag}, or leave out what is too long "
+                        "(--skip-invalid-size-inputs-valid-test)"
+                    )
         made = super().get_batch_iterator(
             *(dataset, max_tokens, max_sentences, max_positions),
             *(ignore_invalid_inputs, *args),
@@ -210,6 +218,8 @@ class StreamData(TranslationTask):
             made.__class__ = ResumableIterator
             made.settings, again = settings, {"disable_iterator_cache": True}
             made.make = functools.partial(self.get_batch_iterator, dataset, **again)
+            groups = None if self.has_sharded_data("") else groups_of(self.cfg)
+            made.update_freq = groups.optimization.update_freq if groups else ()
         return made
 
     def build_dataset_for_inference(

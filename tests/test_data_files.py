@@ -52,6 +52,15 @@ def test_a_second_part_is_refused(folder, tmp_path):
         run_train(folder, tmp_path / "save", *SB, "--max-epoch", 1)
 
 
+def test_a_second_validation_set_is_no_second_part(folder, tmp_path):
+    """Of fairseq-preprocess --validpref a,b, each of which is read by its own name."""
+    for path in sorted(folder.glob("valid.*")):
+        shutil.copy(path, folder / path.name.replace("valid", "valid1"))
+    words = [*SB, "--max-update", 1, "--valid-subset", "valid,valid1"]
+    words.append("--ignore-unused-valid-subsets")  # which fairseq asks for, wrongly
+    assert run_train(folder, tmp_path / "save", *words).exists()
+
+
 def test_a_dictionary_with_a_tag_is_refused(folder, tmp_path):
     with (folder / "dict.de.txt").open("a") as file:
         file.write("<l2r> 1\n")

@@ -111,6 +111,8 @@ def test_the_loss_is_the_sum_of_equation_10():
     terms = sum(steps * x for steps, x in zip(STEPS, extra["terms"]))
     torch.testing.assert_close(loss, plain + terms, **EXACT)
     assert size == sum(STEPS)
+    validated = criterion_of(model).eval()(model, given)[0]
+    torch.testing.assert_close(validated, plain, **EXACT)
 
 
 def test_the_loss_does_not_depend_on_how_batches_are_divided():

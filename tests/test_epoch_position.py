@@ -113,3 +113,19 @@ def test_another_batch_ends_an_epoch_that_its_checkpoint_has_begun(data, tmp_pat
     run_train(data, tmp_path, *words, 200, "--max-epoch", 1)
     state = load(path)["extra_state"]["train_iterator"]
     assert (state["epoch"], state["earlier"]) == (2, [])
+
+
+@pytest.mark.parametrize(
+    "wider", [["--max-tokens", 400], ["--max-tokens", 100, "--update-freq", 4]]
+)
+def test_an_epoch_that_has_no_update_left_is_over(data, tmp_path, caplog, wider):
+    """Of the batches that are left the only one is dropped, or they make no update."""
+    words = [*SB, "--no-epoch-checkpoints", "--skip-remainder-batch"]
+    narrow = [*words, "--max-tokens", 100]
+    whole = run_train(data, tmp_path / "whole", *narrow, "--max-epoch", 1)
+    updates = load(whole)["optimizer_history"][-1]["num_updates"]
+    save = tmp_path / "save"
+    run_train(data, save, *narrow, "--max-update", updates - 1)
+    path = run_train(data, save, *words, *wider, "--max-epoch", 2)
+    assert "epoch 1 has no update left" in caplog.text
+    assert load(path)["extra_state"]["train_iterator"]["epoch"] == 3

@@ -179,7 +179,6 @@ MODEL = {
     "relu_dropout": 0.5,
     "encoder_layerdrop": 0.9,
     "decoder_layerdrop": 0.9,
-    "decoder_layers_to_keep": "0",
 }
 
 
@@ -215,6 +214,13 @@ def test_an_option_of_training_changes_what_is_learned(data, tmp_path, words):
     usual = load(run_train(data, tmp_path / "usual", *short))["model"]
     other = load(run_train(data, tmp_path / "other", *short, *words))["model"]
     assert any(not value.equal(other[name]) for name, value in usual.items())
+
+
+@pytest.mark.parametrize("name", ["encoder-layers", "decoder-layers"])
+def test_layers_are_not_chosen_by_a_list_that_fairseq_cannot_read(tmp_path, name):
+    refused = rf"--{name}-to-keep is not supported by fairseq-train: .*--{name} inst"
+    with pytest.raises(ValueError, match=refused):
+        run_train(tmp_path, tmp_path, *SB, f"--{name}-to-keep", "0")
 
 
 DECODING = [

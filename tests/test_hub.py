@@ -51,6 +51,14 @@ def test_search_options_are_honoured_and_checked(hub):
         hub.translate(["w1 <l2r>"])
 
 
+def test_an_odd_beam_is_rounded_down_with_one_warning(hub, caplog):
+    tokens = [hub.encode("w1 w2 w3")]
+    (odd,), warned = hub.generate(tokens, beam=5), caplog.text.count("is odd")
+    (even,) = hub.generate(tokens, beam=4)
+    assert warned == 1 and len(odd) == 4
+    assert [x["tokens"].tolist() for x in odd] == [x["tokens"].tolist() for x in even]
+
+
 def test_alignments_and_prefixes_in_python(hub):
     tokens = [hub.encode("w1 w2 w3")]
     ((best, *_),) = hub.generate(tokens, print_alignment="hard")
@@ -251,12 +259,14 @@ def test_one_stream_is_refused(make):
 
 
 def test_a_training_does_not_choose_the_end_of_searches(data, trained, tmp_path):
-    """A checkpoint has the rule of its time, by which --eval-bleu searched."""
+    """A checkpoint has the options of its time, by which --eval-bleu searched."""
+    own = {"sb_stop": "bound", "sb_answer": "r2l", "sb_length_penalty": "power"}
+    own |= {"sb_pairing": "best", "sb_rescore": 1.0, "sb_rescore_best": 2}
     checkpoint = load(trained)
-    checkpoint["cfg"]["task"]["sb_stop"] = "bound"
+    bleu = {"eval_bleu": True, "eval_bleu_args": '{"sb_rescore_best": 2}'}
+    checkpoint["cfg"]["task"] |= {**own, **bleu}
     torch.save(checkpoint, tmp_path / "model.pt")
-    stops = {}
-    for given in ({}, {"sb_stop": "bound"}, {"sb_stop": "first"}):
+    usual = dict(zip(own, ("horizon", "best", "gnmt", "rank", 0.0, 0)))
+    for given in ({}, {"sb_stop": "first"}, own):
         hub = load_hub(SBTransformerModel, tmp_path / "model.pt", data, **given)
-        stops[str(hub.task.cfg.sb_stop)] = given.get("sb_stop")
-    assert stops == {"horizon": None, "bound": "bound", "first": "first"}
+        assert {name: hub.task.cfg[name] for name in own} == {**usual, **given}

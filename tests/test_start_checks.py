@@ -20,6 +20,30 @@ def test_half_precision_wants_a_device_that_has_it(data, tmp_path, words):
         run_train(data, tmp_path / "save", *SB, *ONE, *words)
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        BLEU[1:],
+        ["--eval-bleu-detok", "moses"],
+        ["--eval-bleu-detok-args", '{"no_escape": true}'],
+        ["--eval-bleu-print-samples"],
+        ["--eval-bleu-remove-bpe"],
+        ["--eval-tokenized-bleu"],
+    ],
+)
+def test_what_only_translations_in_validation_need_needs_them(data, tmp_path, words):
+    with pytest.raises(
+        ValueError, match=rf"^{words[0]} must not be given without --ev"
+    ):
+        run_train(data, tmp_path / "save", *SB, *ONE, *words)
+
+
+@pytest.mark.parametrize("name", ["init-scale", "scale-window"])
+def test_scales_of_amp_that_fairseq_does_not_read_are_refused(data, tmp_path, name):
+    with pytest.raises(ValueError, match=rf"--amp-{name} is not supported by .* fairs"):
+        run_train(data, tmp_path / "save", *SB, *ONE, f"--amp-{name}", 7)
+
+
 @pytest.mark.parametrize("words", [["--report-accuracy"], ["--ignore-prefix-size", 2]])
 def test_what_our_loss_does_not_do_is_no_option_of_it(data, tmp_path, words, capsys):
     with pytest.raises(SystemExit):
@@ -35,9 +59,13 @@ def test_a_format_is_refused_unless_it_is_the_usual_one(data, tmp_path):
 
 
 def test_a_probe_wants_text_to_validate_on(data, tmp_path):
-    words = [*SB, *ONE, "--sb-probe", 1, "--disable-validation"]
+    words = [*SB, *ONE, "--sb-probe", 1]
     with pytest.raises(ValueError, match="--sb-probe reads validation text, of which"):
-        run_train(data, tmp_path / "save", *words)
+        run_train(data, tmp_path / "save", *words, "--disable-validation")
+    with pytest.raises(ValueError, match="but --valid-subset train is what is trained"):
+        run_train(data, tmp_path / "save", *words, "--valid-subset", "train")
+    words += ["--valid-subset", "train,valid"]
+    assert run_train(data, tmp_path / "save", *words).exists()
 
 
 def test_checkpoints_are_not_written_behind_the_trainings_back(data, tmp_path):

@@ -58,6 +58,17 @@ def test_each_folder_has_a_best_checkpoint_of_its_own(data, tmp_path, option):
     assert load(best)["extra_state"]["best"] == scored  # which a worse one leaves
 
 
+def test_a_suffix_is_part_of_the_names_of_checkpoints(data, tmp_path):
+    first = run_train(data, tmp_path / "first", *SB, *ONE)
+    words = [*SB, "--no-epoch-checkpoints", "--checkpoint-suffix", ".a"]
+    words += ["--finetune-from-model", first, "--max-epoch"]
+    run_train(data, tmp_path / "own", *words, 1)
+    best = tmp_path / "own" / "checkpoint_best.a.pt"
+    scored = load(best)["extra_state"]["best"]
+    run_train(data, tmp_path / "own", *words, 2, "--lr", 9)
+    assert load(best)["extra_state"]["best"] == scored  # which a worse one leaves
+
+
 def test_a_teacher_does_not_turn_round(data, tmp_path):
     first = run_train(data, tmp_path / "l2r", *TEACHER, "l2r", *ONE)
     with pytest.raises(ValueError, match="trained with --sb-direction l2r, but"):
@@ -92,6 +103,13 @@ def test_a_line_of_two_streams_that_fills_no_batch_is_left_out(
     """Two streams of 41 labels are 82 of ``--max-tokens``."""
     run_train(long_line, tmp_path, *SB, *LONG, "--max-tokens", room)
     assert ("1 samples have invalid sizes" in caplog.text) == left_out
+
+
+@pytest.mark.parametrize("words", [[40], [80, "--max-source-positions", 60]])
+def test_a_line_of_validation_that_fills_no_batch_is_named(long_line, tmp_path, words):
+    refused = r"a (source|target) must have at most 40 .* --max-tokens-valid, but"
+    with pytest.raises(ValueError, match=refused):
+        run_train(long_line, tmp_path, *SB, *LONG[1:], "--max-tokens-valid", *words)
 
 
 def test_the_probe_reads_no_line_that_is_too_long(long_line, tmp_path, caplog):

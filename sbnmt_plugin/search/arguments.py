@@ -57,7 +57,8 @@ def search_options(
         value = getattr(args, name, option.default)
         if not acts(name, GENERATE) and value not in (None, option.default):
             refuse(name, "the SB-NMT search")
-        check_type(name, value, option.type)
+        if (name, value) != ("nbest", None):  # None: see SearchOptions
+            check_type(name, value, option.type)
     own = {x: str(getattr(args, x, None) or getattr(cfg, x)) for x in CHOICES}
     for name, known in CHOICES.items():
         check_choice(flag_of(name), own[name], known)

@@ -45,20 +45,23 @@ def check_dictionary(path: str) -> None:
         seen.add(word)
 
 
-def check_split(prefix: str, pairs: tuple[str, str], streams: list[str]) -> None:
+def check_split(
+    prefix: str, pairs: tuple[str, str], streams: list[str], combine: bool
+) -> None:
     """Refuse files of a split that fairseq would pass over.
 
     Args:
         prefix: folder and name of the split.
         pairs: the names that fairseq tries, ``en-de`` and ``de-en``.
         streams: languages, and ``r2l``.
+        combine: whether fairseq joins the parts of the split, as in training.
 
     Raises:
-        ValueError: see :func:`check_stream`; the split has a second part.
+        ValueError: see :func:`check_stream`; the split has a second part to be joined.
     """
     for name in (f"{pair}.{stream}" for pair in pairs for stream in streams):
         check_stream(f"{prefix}.{name}")
-        if IndexedDataset.exists(f"{prefix}1.{name}"):
+        if combine and IndexedDataset.exists(f"{prefix}1.{name}"):
             raise ValueError(
                 f"{prefix} must be in one part, but there is {prefix}1.{name}, too: "
                 f"join the texts, and {ANEW}"

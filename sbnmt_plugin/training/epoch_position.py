@@ -7,7 +7,7 @@ another size, a part of the epoch would be left out, or come twice.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,11 +27,13 @@ class ResumableIterator(EpochBatchIterator):
     Attributes:
         settings: arguments of the task's ``get_batch_iterator``.
         make: makes an iterator of other settings, for the same data.
+        update_freq: batches of an update, by epoch; empty where epochs differ in data.
         earlier: parts of an epoch that were trained on with other settings, by epoch.
     """
 
     settings: dict[str, Any]
     make: Callable[..., EpochBatchIterator]
+    update_freq: Sequence[int]
     earlier: dict[int, list[Part]] = {}  # noqa: RUF012 (replaced, never changed)
 
     def state_dict(self) -> dict[str, Any]:
@@ -52,7 +54,21 @@ class ResumableIterator(EpochBatchIterator):
             state_dict = {**state_dict, "iterations_in_epoch": 0}
         if earlier:
             self._leave_out(state_dict["epoch"], earlier)
+        epoch, place = state_dict["epoch"], state_dict["iterations_in_epoch"]
+        if (place or earlier) and self._is_over(epoch, place):
+            logger.info("epoch %d has no update left: the next one begins", epoch)
+            state_dict = {**state_dict, "epoch": epoch + 1, "iterations_in_epoch": 0}
+            self.earlier, self._frozen_batches = {}, None
         super().load_state_dict(state_dict)
+
+    def _is_over(self, epoch: int, place: int) -> bool:
+        """Tell whether no update follows a place, without which fairseq would fail."""
+        if not self.update_freq:
+            return False
+        size = self.update_freq[min(epoch, len(self.update_freq)) - 1]
+        if self.skip_remainder_batch:  # and the last batch
+            return (len(self) - 1) // size <= -(-place // size)
+        return -(-len(self) // size) <= -(-place // size)
 
     def _leave_out(self, epoch: int, earlier: list[Part]) -> None:
         """Take the sentences of earlier parts, whose batches are made anew, out."""

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection
+from dataclasses import fields
 from typing import Any
 
 import torch
 from fairseq import checkpoint_utils, utils
+from fairseq.tasks.translation import TranslationConfig
 from fairseq_cli.train import should_stop_early
 from omegaconf import DictConfig
 
 from sbnmt_plugin.fairseq_options import HYDRA, refuse
+from sbnmt_plugin.task_options import flag_of
 
 logger = logging.getLogger(__name__)
 
@@ -44,8 +47,19 @@ def check_options(cfg: Any) -> None:
     tpu = utils.xm is not None if common.tpu else gpu  # of --bf16: see fairseq's parser
     stops = limits.max_update or limits.stop_time_hours or saving.patience > 0
     never = 0 < limits.max_epoch < saving.save_interval and not saving.no_save
+    idle = [
+        flag_of(x.name)
+        for x in fields(TranslationConfig)
+        if x.name.startswith("eval_") and getattr(cfg, x.name) != x.default
+    ]
+    subsets = groups.dataset.valid_subset
     narrow = next((x for x in ("fp16", "bf16", "amp") if common[x]), "")
     for wrong, message in (
+        (
+            idle and not cfg.eval_bleu,
+            f"{' '.join(idle)} must not be given without --eval-bleu, which alone "
+            "translates in validation: add that, or leave it out",
+        ),
         (
             cfg.sb_autocast and narrow,
             f"--sb-autocast and --{narrow} each say in what numbers to train, and "
@@ -55,6 +69,11 @@ def check_options(cfg: Any) -> None:
             cfg.sb_probe and groups.dataset.disable_validation,
             "--sb-probe reads validation text, of which --disable-validation loads "
             "none: leave one of the two out",
+        ),
+        (
+            cfg.sb_probe and {*subsets.split(",")} <= {groups.dataset.train_subset},
+            f"--sb-probe reads validation text, but --valid-subset {subsets} is what "
+            "is trained on: name another split there, too, or leave --sb-probe out",
         ),
         (common.fp16 and not gpu, f"--fp16 needs a GPU: {AUTOCAST}"),
         (common.bf16 and not tpu, f"--bf16 needs a TPU and torch_xla: {AUTOCAST}"),

@@ -18,7 +18,9 @@ class ENATCrossEntropy(SBLabelSmoothedCrossEntropy):
 
     L_neg is a mean over labels, and the others are sentences': every label carries
     those of its sentence, so that the sum does not depend on how batches are divided
-    among processes and ``--update-freq``.  Another model's loss is L_neg alone.
+    among processes and ``--update-freq``.  Another model's loss is L_neg alone, and so
+    is each in validation: L_adv falls where the map fools f less, so that the sum says
+    nothing of which checkpoint is the best.
 
     Departs from the paper, which does not say how its terms are summed.
     """
@@ -29,7 +31,7 @@ class ENATCrossEntropy(SBLabelSmoothedCrossEntropy):
     def _by_label(self, model: Any, sample: dict[str, Any]) -> Values:
         live = sample["live"]
         with live_rows_alone(model, live):
-            scores, extra = model(**sample["net_input"], with_terms=True)
+            scores, extra = model(**sample["net_input"], with_terms=self.training)
         loss, nll = self.placed(scores, sample["target"], live)
         terms = extra.get("terms")
         if terms is not None:

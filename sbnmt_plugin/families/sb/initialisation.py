@@ -14,11 +14,8 @@ READER = ".self_attn.reader."
 LEARNED = ".self_attn.fusion.weight"  # λ
 ACROSS = READER, LEARNED  # without effect at λ = 0
 
-EMBEDDINGS = (
-    "encoder.embed_tokens.weight",
-    "decoder.embed_tokens.weight",
-    "decoder.output_projection.weight",
-)
+INPUT, OUTPUT = "decoder.embed_tokens.weight", "decoder.output_projection.weight"
+EMBEDDINGS = "encoder.embed_tokens.weight", INPUT, OUTPUT
 
 
 def adopt_transformer(
@@ -30,10 +27,13 @@ def adopt_transformer(
 ) -> None:
     """Turn a plain Transformer's weights into an SB model's, in place.
 
-    The tags' rows start as the ``</s>`` row, with which a Transformer starts its
+    The tags' embeddings start as the ``</s>`` row, with which a Transformer starts its
     output; rows that the Transformer does not have are added for them.  Fusion
     parameters keep their fresh values.  At λ = 0 the L2R half then scores as the
-    Transformer does.
+    Transformer does, if that has rows of its own for the tags in an output matrix of
+    its own: where it has none they are fresh, and where the matrix is that of the
+    embeddings ``</s>`` is counted three times, by which the end of a text has up to
+    log 3 less, until training tells the rows apart.
 
     Args:
         weights: of the Transformer (a teacher of ours or fairseq's own).
@@ -53,14 +53,15 @@ def adopt_transformer(
                 f"for {wanted}, or {wanted - len(tags)} without tags: initialise from "
                 "a model trained with the same dict.*.txt"
             )
-        weight = weights[name].new_empty(fresh[name].shape)
+        weight = fresh[name].to(weights[name], copy=True)
         weight[:rows] = weights[name]
-        weight[tags] = weights[name][eos]
+        if name != OUTPUT or fresh[name].data_ptr() == fresh[INPUT].data_ptr():
+            weight[tags] = weights[name][eos]
         weights[name] = weight
     for name, value in fresh.items():
         if name == "decoder.sb_version" or ".self_attn.fusion." in name:
             weights[name] = value
-    logger.info("initialised from a Transformer; tags start as the </s> row")
+    logger.info("initialised from a Transformer; tags are read as </s>")
 
 
 def freezes_writer(settings: Any) -> bool:
