@@ -21,6 +21,7 @@ from commands import (
 from fairseq.modules import MultiheadAttention
 from helpers import abd_model, live_of, sb_model, source, streams, transformer
 from nets import SB
+from processor import VNNI
 from searching import generate
 
 from sbnmt_plugin import numerics, quiet
@@ -415,6 +416,8 @@ def test_8_bits_are_close_to_float32(monkeypatch, make):
         return float((found - other).abs().mean() / expected.abs().max())
 
     assert 0 < apart(expected) < 0.02
+    if not VNNI:
+        pytest.skip("products of 8 bits are not exact on this processor")
     with monkeypatch.context() as patched:
         patched.setattr(Int8Linear, "forward", rounded_product)
         assert apart(lprobs(model, prev)) < apart(expected) / 10

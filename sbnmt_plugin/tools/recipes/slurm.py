@@ -126,7 +126,8 @@ class Cluster:
             statuses = self.follow(jobs, names)
         finally:
             with self.guard:
-                self.followed = [name for name in self.followed if name not in names]
+                if not self.ending.is_set():  # else who cancels is about to read them
+                    self.followed = [n for n in self.followed if n not in names]
         (folder / BOOK).unlink()  # the rest is submitit's, which is still writing it
         return statuses
 
