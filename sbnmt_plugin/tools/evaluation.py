@@ -71,13 +71,13 @@ class References:
         further = [f"{name}.{number}" for number in range(2, self.count + 1)]
         return [self.text / each for each in [name, *further]]
 
-    def read(self, *stems: str) -> list[list[str]]:
+    def read(self, stem: str, *stems: str) -> list[list[str]]:
         """Read the lines of all references, of ``test`` or ``test.ref`` or both.
 
         Raises:
             ValueError: one has fewer lines than another.
         """
-        return read_parallel(*(path for stem in stems for path in self.files(stem)))
+        return read_parallel(*(path for x in (stem, *stems) for path in self.files(x)))
 
     def sets(self, count: int) -> dict[str, slice]:
         """Return names and places of the sets in the test text of ``count`` lines.
