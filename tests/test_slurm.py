@@ -8,8 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
@@ -217,23 +215,20 @@ def test_an_interrupted_recipe_cancels_its_jobs(tmp_path):
 
 
 def test_a_job_that_is_being_submitted_is_cancelled_too(tmp_path, monkeypatch):
-    asked, cancelled = threading.Event(), []
+    """Also where its follower ends before the jobs to be cancelled are looked up."""
+    cancelled = []
+    bench = Cluster("local")
 
     def submit(job):
-        asked.set()
-        time.sleep(0.5)
+        bench.ending.set()  # as cancel() begins
         return SimpleNamespace(job_id=7)
 
-    bench = Cluster("local")
     monkeypatch.setattr(bench, "made", lambda *_: SimpleNamespace(submit=submit))
     monkeypatch.setattr(cluster, "cancel", lambda _, names: cancelled.extend(names))
     words = [command(tmp_path / "a")], 0, lambda *_: None
-    with ThreadPoolExecutor(1) as pool:
-        future = pool.submit(bench.run, tmp_path / "jobs", *words)
-        asked.wait()
-        bench.cancel()
-        with refused("job 7 is cancelled"):
-            future.result()
+    with refused("job 7 is cancelled"):
+        bench.run(tmp_path / "jobs", *words)
+    bench.cancel()
     assert cancelled == ["7"]
     with refused("no job is submitted"):
         bench.run(tmp_path / "others", *words)

@@ -13,9 +13,8 @@ from sacrebleu.metrics.base import Metric
 TOKENISERS = ("13a", "zh", "intl", "char", "ja-mecab", "ko-mecab", "flores200", "none")
 # languages whose words would take a package to find
 WITHOUT_BLANKS = dict.fromkeys(("zh", "zho", "cmn", "yue", "wuu"), "zh")
-WITHOUT_BLANKS |= dict.fromkeys(("ja", "th", "lo", "km", "my", "bo", "dz"), "char")
-LONG = "jpn", "tha", "lao", "khm", "mya", "bod", "dzo"  # the same
-WITHOUT_BLANKS |= dict.fromkeys(LONG, "char")
+OTHERS = "ja jpn th tha lo lao km khm my mya bo bod dz dzo"
+WITHOUT_BLANKS |= dict.fromkeys(OTHERS.split(), "char")
 Scores = dict[str, dict[str, Any]]  # name -> score and signature
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import sys
 import threading
@@ -50,7 +51,9 @@ def forecast(trainings: Sequence[Step], lines: list[str]) -> str:
 
 def last_launch(log: Path) -> list[str]:
     """Return a log's lines from its last launch on."""
-    lines = read_log(log) if log.exists() else []
+    lines: list[str] = []
+    with contextlib.suppress(FileNotFoundError):  # it may be renamed at any time
+        lines = read_log(log)
     starts = [i for i, line in enumerate(lines) if line.startswith(LAUNCH)]
     return lines[starts[-1] :] if starts else []
 
