@@ -456,3 +456,39 @@ def test_a_folder_that_needs_torch_is_refused_in_a_line(folders):
     assert done.returncode == 2
     assert "needs fairseq, which is not installed" in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+def found_by(folder, threads, **options):
+    """Return what a model finds in all its lines, and by how many workers."""
+    model = Converted(folder, NAMES, threads=threads, **options)
+    found = model.search([line.split() for line in LINES], 2, 0.6, 30)
+    return model.workers, [sorted(own, key=lambda x: x[0]) for own in found]
+
+
+def assert_divided(folder):
+    """Check that a batch in two parts is searched as a whole one is."""
+    whole, divided = found_by(folder, 2, workers=1), found_by(folder, 2)
+    assert (whole[0], divided[0]) == (1, 2)
+    for ours, theirs in zip(divided[1], whole[1], strict=True):
+        assert [x for x, _ in ours] == [x for x, _ in theirs]
+        scores = [[score for _, score in own] for own in (ours, theirs)]
+        assert scores[0] == pytest.approx(scores[1], abs=NEAR)
+
+
+def test_a_batch_is_divided_among_threads(folders, monkeypatch):
+    assert_divided(folders[1])
+    assert found_by(folders[1], 3)[0] == 1  # which two parts cannot share
+    whole = Converted.side_by_side
+
+    def mixed(self, rows, **options):
+        found = whole(self, rows, **options)
+        return found if self.workers == 1 else found[::-1]
+
+    monkeypatch.setattr(Converted, "side_by_side", mixed)  # the twin
+    with pytest.raises(AssertionError):
+        assert_divided(folders[1])
+
+
+def test_one_sentence_of_one_direction_is_one_part(teachers):
+    model = Converted(teachers[1], NAMES[1:], threads=2)
+    assert model.workers == 2 and len(model.search([["w1"]], 2, 1.0, 5)) == 1

@@ -6,7 +6,7 @@ from sbnmt_plugin.layout import L2R, NAMES
 from sbnmt_plugin.tools.benchmark.cases import Case
 from sbnmt_plugin.tools.benchmark.models import Batch, Search, Spec, load
 from sbnmt_plugin.tools.models.conversion import ConvertedSearch
-from sbnmt_plugin.tools.models.converted import END
+from sbnmt_plugin.tools.models.converted import END, WORKERS
 
 
 class Exported:
@@ -16,13 +16,19 @@ class Exported:
         dtype: CTranslate2's name of the type of its weights.
         kind: of the model, see :func:`models.load`.
         rescore: the weight of ``--sb-rescore``, which does not matter for its speed.
+        workers: see :class:`converted.Converted`.
 
     Raises:
         ValueError: CTranslate2 is not installed, or does not know the model.
     """
 
     def __init__(
-        self, spec: Spec, dtype: str, kind: str = "both", rescore: float = 0.0
+        self,
+        spec: Spec,
+        dtype: str,
+        kind: str = "both",
+        rescore: float = 0.0,
+        workers: int = WORKERS,
     ) -> None:
         self.loaded = load(spec, kind)
         options = {"beam": 2, "rescore": rescore, "length_penalty": "gnmt"}
@@ -32,6 +38,7 @@ class Exported:
             search=options,
             device=spec.device,
             compute=dtype,
+            workers=workers,
         )
         self.loaded.model = None  # its memory is not CTranslate2's
 
@@ -60,16 +67,22 @@ class Exported:
 
 
 class CTranslate2(Exported):
-    """A Transformer in CTranslate2's own search: a user's choice for speed alone."""
+    """A Transformer in CTranslate2's own search: a user's choice for speed alone.
+
+    A single sentence, which is not divided, has all threads.
+    """
 
     def __init__(self, spec: Spec, dtype: str) -> None:
-        super().__init__(spec, dtype, NAMES[L2R])
+        self.loaded, self.how = load(spec, NAMES[L2R]), (spec, dtype, NAMES[L2R])
+
+    def search(self, case: Case) -> Search:
+        super().__init__(*self.how, workers=1 if case.batch == 1 else WORKERS)
+        return super().search(case)
 
     def answers(self, sources: list[list[str]], case: Case) -> list[tuple[str, ...]]:
         """Return the best text of each source."""
-        results = self.generator.engine.model.translator.translate_batch(
-            sources,
-            [[END]] * len(sources),
+        results = self.generator.engine.model.side_by_side(
+            [(source, [END]) for source in sources],
             max_input_length=0,
             beam_size=case.beam,
             length_penalty=case.alpha,

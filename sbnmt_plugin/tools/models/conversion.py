@@ -28,7 +28,7 @@ from sbnmt_plugin.search.score_texts import score_texts
 from sbnmt_plugin.search.scorer import Scorer
 from sbnmt_plugin.symbols import TAGS
 from sbnmt_plugin.tools import command
-from sbnmt_plugin.tools.models.converted import Converted
+from sbnmt_plugin.tools.models.converted import WORKERS, Converted
 from sbnmt_plugin.tools.models.ctranslate2_engine import CTranslate2Engine
 
 TOLERANCE = 1e-3  # of a text's log-probability, in float32
@@ -205,7 +205,7 @@ class ConvertedSearch:
         directions: names of those that it writes.
         search: options: see :class:`ctranslate2_engine.CTranslate2Engine`; the
             positions are those of the model.
-        device, compute: see :class:`converted.Converted`.
+        device, compute, workers: see :class:`converted.Converted`.
     """
 
     def __init__(
@@ -215,12 +215,14 @@ class ConvertedSearch:
         search: dict[str, Any],
         device: str,
         compute: str = "default",
+        workers: int = WORKERS,
     ) -> None:
         self.source, self.target = model.encoder.dictionary, model.decoder.dictionary
         threads = torch.get_num_threads()
         with tempfile.TemporaryDirectory() as name:
             convert(model, directions, Path(name))
-            converted = Converted(Path(name), directions, device, compute, threads)
+            how = device, compute, threads, workers
+            converted = Converted(Path(name), directions, *how)
         search = {**search, "max_positions": model.max_decoder_positions()}
         self.engine = CTranslate2Engine(converted, search, 1)
 

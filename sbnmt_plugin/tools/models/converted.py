@@ -7,6 +7,7 @@ import math
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from sbnmt_plugin.symbols import NAMES, SPECIALS, TAGS
 from sbnmt_plugin.tools import command
@@ -15,6 +16,7 @@ TOKENS = 2048  # of a batch, padding and </s> included
 SCORED_ON_CPU = 256  # … of given texts: probabilities of all words stay in its cache
 PAD, END = SPECIALS[1:]
 PATIENCE = 2  # a direction goes on until so many times its beam have finished
+WORKERS = 2  # a direction each
 LARGEST_ALPHA = 10.0  # CTranslate2 divides by L ** α in float32
 
 # subwords in natural order, and the name of the direction that writes or scores them
@@ -30,6 +32,8 @@ class Converted:
         device: ``cpu`` or ``cuda``; None: the GPU if there is one.
         compute: CTranslate2's name of the type in which it computes.
         threads: that compute; None: as many as OMP_NUM_THREADS says, or processors.
+        workers: parts of a batch that a CPU searches side by side, each on a share of
+            the threads: an even number of them, or there is one part.
 
     Raises:
         ValueError: CTranslate2 is not installed, or cannot do this here.
@@ -42,6 +46,7 @@ class Converted:
         device: str | None = "cpu",
         compute: str = "default",
         threads: int | None = None,
+        workers: int = WORKERS,
     ) -> None:
         both = len(directions) == len(NAMES)
         self.starts = dict(zip(NAMES, TAGS)) if both else {directions[0]: END}
@@ -62,13 +67,17 @@ class Converted:
         asked = os.environ.get("OMP_NUM_THREADS", "").split(",")[0]
         linux = hasattr(os, "sched_getaffinity")
         usual = len(os.sched_getaffinity(0)) if linux else os.cpu_count() or 1
+        threads = threads or (int(asked) if asked.isdecimal() else usual)
+        divided = device == "cpu" and threads % workers == 0
+        self.workers = workers if divided else 1
         self.folder = folder
         with self.explained():
             self.translator = ctranslate2.Translator(
                 str(folder),
                 device,
                 compute_type=compute,
-                intra_threads=threads or (int(asked) if asked.isdecimal() else usual),
+                inter_threads=self.workers,
+                intra_threads=threads // self.workers,
             )
 
     @contextlib.contextmanager
@@ -104,11 +113,10 @@ class Converted:
             hypotheses of each source with their log-probabilities, perhaps more than
             are asked for; one that has not ended has ``longest`` + 1 subwords.
         """
-        each = [(name, start) for name, start in self.starts.items() for _ in sources]
+        each = [(name, place) for name in self.starts for place in range(len(sources))]
         alpha = max(-LARGEST_ALPHA, min(alpha, LARGEST_ALPHA))
-        results = self.translator.translate_batch(
-            sources * len(self.starts),
-            [[start] for _, start in each],
+        results = self.side_by_side(
+            [(sources[place], [self.starts[name]]) for name, place in each],
             beam_size=beam,
             patience=PATIENCE,
             num_hypotheses=beam * PATIENCE if beam > 1 else 1,
@@ -120,12 +128,34 @@ class Converted:
             return_scores=True,
         )
         found: list[list[tuple[Stream, float]]] = [[] for _ in sources]
-        for place, ((name, _), result) in enumerate(zip(each, results)):
-            found[place % len(sources)] += [
+        for (name, place), result in zip(each, results):
+            found[place] += [
                 ((tuple(ordered(words, name)), name), score * (len(words) + 1) ** alpha)
                 for words, score in zip(result.hypotheses, result.scores)
             ]
         return found
+
+    def side_by_side(
+        self, rows: Sequence[tuple[list[str], list[str]]], **options: Any
+    ) -> list[Any]:
+        """Search sources with prefixes of their targets, in parts of equal size.
+
+        Parts that each have a thread need not wait for each other, as the threads of
+        one part must after every product.
+
+        Args:
+            options: of CTranslate2's ``translate_batch``.
+        """
+        size = -(-len(rows) // self.workers)
+        parts = [rows[x * size : (x + 1) * size] for x in range(self.workers)]
+        pending = [
+            self.translator.translate_batch(
+                *map(list, zip(*part)), asynchronous=True, **options
+            )
+            for part in parts
+            if part
+        ]
+        return [each.result() for part in pending for each in part]
 
     def totals(self, pairs: Sequence[tuple[list[str], Stream]]) -> list[float]:
         """Return the log-probability of texts, each with ``</s>``.
