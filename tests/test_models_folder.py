@@ -1,5 +1,6 @@
 """sbnmt translate, and load() in Python: a model folder and raw text."""
 
+import gzip
 import json
 
 import pytest
@@ -46,52 +47,50 @@ def test_odd_lines_have_a_line_each(folder, model, tmp_path, capfd):
     assert found[4] and found[5:] == ["", *w4, ""]
     told = capfd.readouterr().err
     assert "line 3 stays empty: 2001 tokens, at most 1024 are allowed" in told
-    assert "line 4 stays empty: 'utf-8'" in told
+    assert "line 4 stays empty: byte 1, 0xff, is no UTF-8" in told
     assert "line 6 stays empty: <s> is a reserved symbol" in told
     assert "line 1 " not in told and "line 2 " not in told
 
 
-def test_a_killed_translation_goes_on(folder, tmp_path, capfd):
+def test_a_killed_translation_goes_on(folder, tmp_path, capfd, monkeypatch):
     raw = put(tmp_path / "raw", "w1 w2", "", "w4 w5 w6", "w7")
-    first, second = tmp_path / "first", tmp_path / "second"
+    first, second, records = (tmp_path / x for x in ("first", "second", "records"))
     words = [folder, "--input", raw, "--nbest", 2, "--output"]
-    records = tmp_path / "records"
-    assert ended(*words, first) == 0
-    whole = first.read_text()
-    assert whole.count("\n") == 8
-    second.write_text("".join(whole.splitlines(True)[:5]) + "half a li")
-    assert ended(*words, second) == 0
-    assert second.read_text() == whole
-    assert "2 lines are translated already" in capfd.readouterr().err
-    assert ended(*words, second) == 0 and second.read_text() == whole
-    shorter = put(tmp_path / "shorter", "w1 w2")
-    for more in "", "half a li", "a line\nhalf a li":
-        second.write_text(whole + more)
-        for refused, message in (
-            ([folder, "--input", shorter, *words[3:], second], "has more lines"),
-            (
-                [*words, second, "--records", tmp_path / "others"],
-                "has no --records",
-            ),
-            *([([*words, second], "has more lines")] if more else []),
-        ):
-            with pytest.raises(ValueError, match=f"{message}.*: remove it"):
-                ended(*refused)
-            assert second.read_text() == whole + more
-    second.write_text("half a li")
-    records.touch()
-    with pytest.raises(FileExistsError):
-        ended(*words, second, "--records", records)
-    assert second.read_text() == "half a li"
-    records.unlink()
-    third = tmp_path / "third"
-    assert ended(*words, third, "--records", records) == 0
-    assert third.read_text() == whole
-    told = [json.loads(line) for line in records.read_text().splitlines()]
-    assert [record["id"] for record in told] == [0, 1, 2, 3]
-    for record, text in zip(told, whole.splitlines()[::2]):
+    assert ended(*words, first, "--records", records) == 0
+    whole, told = first.read_text(), records.read_text()
+    assert whole.count("\n") == 8 and told.count("\n") == 4
+    records_of = map(json.loads, told.splitlines())
+    for record, text in zip(records_of, whole.splitlines()[::2]):
         winner = record["winner"]
         assert (record[winner]["text"] if winner else "") == text
+    with pytest.raises(FileExistsError, match=r"--output .* must be a new file"):
+        ended(*words, first)
+    with pytest.raises(FileExistsError, match=r"--records .* must be a new file"):
+        ended(*words, second, "--records", records)
+    assert (first.read_text(), records.read_text()) == (whole, told)
+    assert not [*tmp_path.glob("*part*")]
+    records.unlink()
+
+    def killed(model, source, output, *given):
+        output.write(("".join(whole.splitlines(True)[:5]) + "half a li").encode())
+        given[2].write(told.encode()[:-9])
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(translate, "translate_stream", killed)
+        ended(*words, second, "--records", records)
+    assert not second.exists() and not records.exists()
+    for other, named in (
+        ([*words, second, "--scores"], "options"),
+        ([folder, "--input", put(tmp_path / "x", "w1"), *words[3:], second], "input"),
+    ):
+        with pytest.raises(ValueError, match=f"the {named} was another: remove it"):
+            ended(*other)
+    capfd.readouterr()
+    assert ended(*words, second, "--records", records) == 0
+    assert "2 lines are translated already" in capfd.readouterr().err
+    assert (second.read_text(), records.read_text()) == (whole, told)
+    assert not [*tmp_path.glob("*part*")]
 
 
 def test_standard_output_has_the_text(folder, model, tmp_path, capfdbinary):
@@ -122,6 +121,8 @@ def test_standard_output_has_the_text(folder, model, tmp_path, capfdbinary):
         (["FOLDER", "--input", "IN", "--output", "MODEL"], "must not be in"),
         (["FOLDER", "--input", "."], r"\.: Is a directory|'\.'"),
         (["none", "--input", "IN"], "must be a model folder"),
+        (["FOLDER", "--input", "GZIP"], "is compressed: zcat .* | sbnmt translate"),
+        (["FOLDER", "--input", "WIDE"], "must be UTF-8, but is UTF-16: iconv"),
         (["FOLDER", "--input", "none"], "none"),
     ],
 )
@@ -129,8 +130,10 @@ def test_a_users_mistake_is_told(folder, tmp_path, words, message):
     raw = put(tmp_path / "raw", "w1")
     link = tmp_path / "link"
     link.symlink_to(raw)
-    model = folder / "model.yaml"
-    names = {"FOLDER": folder, "IN": raw, "LINK": link, "MODEL": model}
+    (tmp_path / "gzip").write_bytes(gzip.compress(b"w1"))
+    (tmp_path / "wide").write_bytes("w1".encode("utf-16"))
+    names = {"FOLDER": folder, "IN": raw, "LINK": link, "MODEL": folder / "model.yaml"}
+    names |= {"GZIP": tmp_path / "gzip", "WIDE": tmp_path / "wide"}
     with pytest.raises((ValueError, OSError), match=message):
         ended(*(names.get(word, word) for word in words))
     assert raw.read_text() == "w1\n"

@@ -16,7 +16,6 @@ from steps import put
 from sbnmt_plugin.tools.models import raw_lines
 from sbnmt_plugin.tools.models.engine import Hypothesis
 from sbnmt_plugin.tools.models.raw_lines import (
-    continued,
     count_lines,
     each_chunk,
     translate_stream,
@@ -185,30 +184,61 @@ def test_hypotheses_are_as_many_as_asked_for_on_every_line(tmp_path):
     assert translated(path, nbest=2)[0] == ["a b", "", "", "", "", ""]
 
 
+def begun_with(path, rows, content, how):
+    """A file of which another command has written some bytes."""
+    raw_lines.Growing(path, rows, how).close()
+    Path(f"{path}.part").write_bytes(content)
+    return raw_lines.Growing(path, rows, HOW)
+
+
+HOW = {"model": "m", "input": "i"}
+
+
 def test_a_file_goes_on_behind_its_last_whole_rows(tmp_path):
     path = tmp_path / "text"
-    path.write_bytes(b"1\n1\n2\n2\n3\n3")
-    before = path.read_bytes()
-    file, done, begun = continued(path, 2)
-    with file:
-        assert path.read_bytes() == before  # till the caller cuts it
-        file.truncate()
-        file.write(b"x\n")
-    assert (done, begun) == (2, 3) and path.read_bytes() == b"1\n1\n2\n2\nx\n"
-    for content, count in (b"", 0), (b"1", 1), (b"1\n", 1), (b"1\n1\n", 1):
-        path.write_bytes(content)
-        file, _, begun = continued(path, 2)
-        file.close()
-        assert begun == count
+    grown = begun_with(path, 2, b"1\n1\n2\n2\n3\n3", HOW)
+    assert grown.done == 2 and not path.exists()
+    grown.go_on(2)
+    grown.file.write(b"x\n")
+    grown.close()
+    assert Path(f"{path}.part").read_bytes() == b"1\n1\n2\n2\nx\n"
+    grown = raw_lines.Growing(path, 2, HOW)
+    grown.go_on(1)
+    grown.finish()
+    grown.close()
+    assert path.read_bytes() == b"1\n1\n" and os.listdir(tmp_path) == ["text"]
+    for content, count in (b"", 0), (b"1", 0), (b"1\n", 0), (b"1\n1\n", 1):
+        grown = begun_with(tmp_path / "other", 2, content, HOW)
+        grown.close()
+        assert grown.done == count
     for special in tmp_path, Path("-"), Path("/dev/stdout"):
         with pytest.raises(OSError, match=str(special)):
-            continued(special, 1)
+            raw_lines.Growing(special, 1, HOW)
+
+
+def test_what_another_command_has_begun_stays(tmp_path):
+    path, part = tmp_path / "text", tmp_path / "text.part"
+    for how, named in ({"model": "x", "input": "i"}, "model"), ({}, "model and the in"):
+        with pytest.raises(ValueError, match=f"the {named}.* was another: remove it"):
+            begun_with(path, 1, b"1\n2", how)
+        assert part.read_bytes() == b"1\n2"
+        part.unlink()
+    part.write_bytes(b"notes of somebody")
+    for note in None, "[1", "7":
+        if note:
+            (tmp_path / "text.part.json").write_text(note)
+        else:
+            (tmp_path / "text.part.json").unlink()
+        with pytest.raises(ValueError, match="remove"):
+            raw_lines.Growing(path, 1, HOW)
+        assert part.read_bytes() == b"notes of somebody"
 
 
 def test_a_file_has_one_writer(tmp_path):
-    path = put(tmp_path / "out", "a b")
-    with continued(path, 1)[0]:
-        with pytest.raises(ValueError, match="must have one writer"):
-            continued(path, 1)
-        assert path.read_text() == "a b\n"
-    continued(path, 1)[0].close()
+    path = tmp_path / "out"
+    grown = begun_with(path, 1, b"a b\n", HOW)
+    with pytest.raises(ValueError, match="must have one writer"):
+        raw_lines.Growing(path, 1, HOW)
+    assert Path(f"{path}.part").read_text() == "a b\n"
+    grown.close()
+    raw_lines.Growing(path, 1, HOW).close()

@@ -10,34 +10,34 @@ says why.  With --scores a line is "score<TAB>text", where the score is in natur
 logarithms.  With --nbest N each input line gives N lines, the last of them empty where
 fewer hypotheses have finished.
 
-An --output that exists is continued: its lines are counted, and as many input lines are
-left out.  So give the same input and the same --nbest.  An incomplete end is cut off.
-What is there is kept, whatever model and options made it: remove the file to translate
-anew.
+An --output must be new.  It grows as OUTPUT.part, and has its name when it is whole.
+If the command is killed, the same command goes on from there.
 
-A file of --records must be new, and has no --output that goes on.  It tells each
-direction's best hypothesis of the beam, which may have none of a direction: null.
+A file of --records grows in the same way.  It tells each direction's best hypothesis of
+the beam, which may have none of a direction: null.
 
 The exit status is 0, or 1 if a line could not be translated, or 2 if the command is
-wrong.  Lines that an earlier command has left empty do not count again.
+wrong.  Lines that a killed command has left empty do not count again.
 """
 
 from __future__ import annotations
 
 import argparse
+import codecs
 import contextlib
+import json
 import sys
 from pathlib import Path
-from typing import IO
 
 from sbnmt_plugin.lines import STANDARD_INPUT
 from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.launch import gives
-from sbnmt_plugin.tools.models.description import Range, check
+from sbnmt_plugin.tools.models.description import NAME, Range, check
 from sbnmt_plugin.tools.models.folder import DEVICES, DTYPES, load
-from sbnmt_plugin.tools.models.raw_lines import continued, count_lines, translate_stream
+from sbnmt_plugin.tools.models.raw_lines import Growing, count_lines, translate_stream
 from sbnmt_plugin.tools.progress import progress, write
 from sbnmt_plugin.tools.text import refuse_overwriting
+from sbnmt_plugin.training.checksums import sha256_of
 
 
 def parsed() -> argparse.Namespace:
@@ -55,7 +55,7 @@ def parsed() -> argparse.Namespace:
     add = parser.add_argument
     add("model", type=Path, help="model folder")
     add("--input", default=STANDARD_INPUT, help="raw text (standard input)")
-    add("--output", type=Path, help="file to write, or to continue (standard output)")
+    add("--output", type=Path, help="new file (standard output)")
     add("--nbest", action=command.AtLeastOne, default=1, help="hypotheses (1)")
     add("--scores", action="store_true", help="write the score before each text")
     add("--records", type=Path, help="file of each direction's best, as JSON lines")
@@ -65,12 +65,49 @@ def parsed() -> argparse.Namespace:
     add("--lenpen", type=float, help="length penalty (MODEL's)")
     add("--rescore", type=float, metavar="W", help="weight of rescoring (MODEL's)")
     args = parser.parse_args()
-    files = [str(path) for path in (args.output, args.records) if path]
-    for place, path in enumerate(files):
-        refuse_overwriting(path, args.input, *files[:place])
+    files = {"--output": args.output, "--records": args.records}
+    given = {flag: str(path) for flag, path in files.items() if path}
+    for place, (flag, path) in enumerate(given.items()):
+        refuse_overwriting(path, args.input, *[*given.values()][:place])
         if Path(path).resolve().is_relative_to(args.model.resolve()):
             raise ValueError(f"{path} must not be in {args.model}: choose another name")
+        if Path(path).is_file():
+            raise FileExistsError(
+                f"{flag} {path} must be a new file, but exists: remove it to translate "
+                "anew, or choose another name"
+            )
     return args
+
+
+def refuse_other_forms(path: str, first: bytes) -> None:
+    """Refuse a file that is no plain text in UTF-8.
+
+    Args:
+        first: its first two bytes.
+
+    Raises:
+        ValueError: they are those of gzip or UTF-16.
+    """
+    if first == b"\x1f\x8b":
+        raise ValueError(
+            f"--input {path} is compressed: zcat {path} | sbnmt translate …"
+        )
+    if first in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+        raise ValueError(
+            f"--input {path} must be UTF-8, but is UTF-16: iconv -f UTF-16 -t UTF-8 "
+            f"{path} | sbnmt translate …"
+        )
+
+
+def begun(args: argparse.Namespace, search: dict[str, object]) -> dict[str, str]:
+    """Return what must be the same for a command to go on with what it has written."""
+    path = Path(args.input).resolve()
+    known = args.input != STANDARD_INPUT and path.is_file()
+    return {
+        "model": sha256_of(args.model / NAME),
+        "input": f"{path}, {path.stat().st_size} bytes" if known else "a stream",
+        "options": json.dumps([search, args.dtype, args.nbest, args.scores]),
+    }
 
 
 def main() -> None:
@@ -83,39 +120,36 @@ def main() -> None:
         source = file.fileno()
         if Path(args.input).is_file():  # a stream is read once
             with open(args.input, "rb") as lines:
+                refuse_other_forms(args.input, lines.read(2))
+                lines.seek(0)
                 total = sum(count_lines(lines))
     options = args.beam, args.lenpen, args.rescore
     nbest = None if args.records else args.nbest
     model = load(args.model, args.device, args.dtype, *options, nbest)
-    check(args.nbest, Range(int, 1, model.description.search["beam"]), "--nbest")
-    output: IO[bytes] | None = None
-    records, done, begun, failed = None, 0, 0, 0
+    search = model.description.search
+    check(args.nbest, Range(int, 1, search["beam"]), "--nbest")
+    how, failed = begun(args, search), 0
     with contextlib.ExitStack() as stack:
-        if args.output:
-            output, done, begun = continued(args.output, args.nbest)
-            stack.enter_context(output)
-        if done and args.records:
-            raise ValueError(
-                f"--output {args.output} has no --records {args.records} yet: remove it"
-            )
-        if total is not None and begun > total:
-            raise ValueError(
-                f"--output {args.output} must be of --input {args.input}, but has more "
-                "lines: remove it"
-            )
-        if args.records:
-            records = stack.enter_context(open(args.records, "xb"))
-        if output:
-            output.truncate()  # nothing refuses the command any more
+        files = [
+            stack.enter_context(contextlib.closing(Growing(path, rows, how)))
+            for path, rows in ((args.output, args.nbest), (args.records, 1))
+            if path is not None
+        ]
+        done = min(each.done for each in files) if args.output else 0
+        for each in files:
+            each.go_on(done)
         if done:
             print(f"{done} lines are translated already", file=sys.stderr)
         bar = stack.enter_context(progress(total=total, initial=done, unit="line"))
-        how = args.nbest, args.scores, records, done
-        stream = translate_stream(model, source, output or sys.stdout.buffer, *how)
-        for count, problems in stream:
+        output = files[0].file if args.output else sys.stdout.buffer
+        records = files[-1].file if args.records else None
+        how_many = args.nbest, args.scores, records, done
+        for count, problems in translate_stream(model, source, output, *how_many):
             bar.update(count)
             failed += len(problems)
             for problem in problems:
                 write(f"sbnmt translate: {problem}", file=sys.stderr)
+        for each in files:
+            each.finish()
     if failed:
         sys.exit(1)

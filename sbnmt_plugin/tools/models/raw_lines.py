@@ -15,7 +15,8 @@ from sbnmt_plugin.symbols import NAMES
 from sbnmt_plugin.tools.in_use import taken
 from sbnmt_plugin.tools.models.engine import Hypothesis
 from sbnmt_plugin.tools.models.folder import Model
-from sbnmt_plugin.tools.unfinished import refuse_special
+from sbnmt_plugin.tools.text import as_written
+from sbnmt_plugin.tools.unfinished import refuse_special, rename, write_json
 
 FIRST, MOST = 8, 1024  # lines of the first chunk, and of the largest
 LONGEST = 2**18  # bytes of a line that is read; of what is longer the rest is dropped
@@ -75,7 +76,11 @@ def text_of(line: bytes, first: bool) -> str:
         raise ValueError(f"it has more than {LONGEST} bytes")
     if first:
         line = line.removeprefix(codecs.BOM_UTF8)
-    return without_end(line.decode("utf-8")).replace("\r", " ")
+    try:
+        return without_end(line.decode("utf-8")).replace("\r", " ")
+    except UnicodeDecodeError as error:
+        byte = line[error.start]
+        raise ValueError(f"byte {error.start + 1}, {byte:#x}, is no UTF-8") from error
 
 
 def rows(hypotheses: list[Hypothesis], nbest: int, scores: bool) -> list[str]:
@@ -114,37 +119,76 @@ def count_lines(file: IO[bytes]) -> tuple[int, int]:
     return count, int(last != b"\n")
 
 
-def continued(path: Path, rows: int) -> tuple[IO[bytes], int, int]:
-    """Open a file to append, of which a killed command may have written some lines.
+class Growing:
+    """A file that gets lines for each input line, and its name when all have theirs.
 
-    Nothing is changed.  The caller cuts the file off where it stands, which is behind
-    the rows of the last input line that has all of them.
+    Until then it is NAME.part, with which the same command goes on if it is killed;
+    NAME.part.json says of which command it is.
 
     Args:
-        rows: lines that it has for each input line.
+        path: of the whole file.
+        rows: lines for each input line.
+        how: the command that writes it: what must be the same for it to go on.
 
-    Returns:
-        The file, the number of those input lines, and of all that it has rows of.
+    Attributes:
+        done: input lines that have all their rows.
 
     Raises:
         OSError: it is no regular file, or cannot be written.
-        ValueError: another command writes it.
+        ValueError: another command writes it, or has begun it.
     """
-    refuse_special(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    file = open(path, "a+b")  # noqa: SIM115 (the caller closes it)
-    if not taken(file.fileno()):
-        raise ValueError(
-            f"{path} must have one writer, but another command is at work on it: "
-            "wait for it, or choose another name"
-        )
-    file.seek(0)
-    ended, cut = count_lines(file)
-    done, begun = ended // rows, -(-(ended + cut) // rows)
-    file.seek(0)
-    for _ in range(done * rows):
-        file.readline()
-    return file, done, begun
+
+    def __init__(self, path: Path, rows: int, how: dict[str, Any]) -> None:
+        self.path, self.rows = path, rows
+        self.part, self.note = (Path(f"{path}{x}") for x in (".part", ".part.json"))
+        for file in path, self.part:
+            refuse_special(file)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self.file = open(self.part, "a+b")  # noqa: SIM115 (see close)
+        if not taken(self.file.fileno()):
+            raise ValueError(
+                f"{path} must have one writer, but another command is at work on it: "
+                "wait for it, or choose another name"
+            )
+        self.file.seek(0)
+        ended, cut = count_lines(self.file)
+        self.done = ended // rows
+        if ended or cut:
+            self.check(how)
+        write_json(self.note, how)
+
+    def check(self, how: dict[str, Any]) -> None:
+        """Check that the same command has begun the file.
+
+        Raises:
+            ValueError: it was another one.
+        """
+        begun: dict[str, Any] = {}
+        if self.note.exists():
+            with as_written(self.note, f"remove {self.part} and it"):
+                begun = dict(json.loads(self.note.read_text("utf-8")))
+        if other := [name for name in how if begun.get(name) != how[name]]:
+            raise ValueError(
+                f"{self.part} must be what this command has begun, but the "
+                f"{' and the '.join(other)} was another: remove it to translate anew, "
+                "or give the same"
+            )
+
+    def go_on(self, done: int) -> None:
+        """Cut off all but the rows of the first input lines."""
+        self.file.seek(0)
+        for _ in range(done * self.rows):
+            self.file.readline()
+        self.file.truncate()
+
+    def finish(self) -> None:
+        """Give the file its name."""
+        rename(self.part, self.path)
+        self.note.unlink()
+
+    def close(self) -> None:
+        """Let others write it."""
+        self.file.close()
 
 
 def translate_stream(
