@@ -6,7 +6,7 @@ import contextlib
 import os
 import re
 import reprlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import fields
 from typing import Any
 
@@ -56,7 +56,7 @@ class SBHubInterface(hub_utils.GeneratorHubInterface):
 
     def translate(
         self,
-        sentences: list[str],
+        sentences: Any,
         beam: int = DEFAULT_BEAM,
         verbose: bool = False,
         **kwargs: Any,
@@ -64,7 +64,7 @@ class SBHubInterface(hub_utils.GeneratorHubInterface):
         """Translate sentences.
 
         Args:
-            sentences: a list of texts; a single text gives a single text.
+            sentences: texts in an iterable; a single text gives a single text.
             beam: k, over both directions.
             kwargs: generation options by fairseq's names (``lenpen=0.6``) and ours
                 (``sb_answer="l2r"``).
@@ -73,14 +73,16 @@ class SBHubInterface(hub_utils.GeneratorHubInterface):
             ValueError: something else than texts; a bad option; one by which there
                 would be fewer answers than sentences.
         """
-        texts = [sentences] if isinstance(sentences, str) else sentences
-        if not isinstance(texts, (list, tuple)) or not all(
-            isinstance(text, str) for text in texts
-        ):
-            raise ValueError(
-                "sentences must be a text or a list of texts, but is "
-                f"{reprlib.repr(sentences)} instead"
-            )
+        if not isinstance(sentences, str):
+            ordered = isinstance(sentences, Iterable)
+            ordered = ordered and not isinstance(sentences, (dict, set))
+            texts = list(sentences) if ordered else [sentences]
+            if not all(isinstance(text, str) for text in texts):
+                raise ValueError(
+                    "sentences must be a text or a list of texts, but is "
+                    f"{reprlib.repr(sentences)} instead"
+                )
+            sentences = texts
         self._check_names(kwargs)
         if kwargs.get("skip_invalid_size_inputs"):
             raise ValueError(
@@ -88,6 +90,12 @@ class SBHubInterface(hub_utils.GeneratorHubInterface):
                 "answers every sentence: leave it out, and over-long sentences too"
             )
         return self.sample(sentences, beam=beam, nbest=1, verbose=verbose, **kwargs)
+
+    def sample(
+        self, sentences: Any, beam: int = DEFAULT_BEAM, *args: Any, **kwargs: Any
+    ) -> Any:
+        """Translate as fairseq does, with a beam that two directions can share."""
+        return super().sample(sentences, beam, *args, **kwargs)
 
     def score(self, *_: Any, **options: Any) -> Any:
         """Refuse, with ValueError: the search scores no given texts."""
@@ -128,9 +136,9 @@ class Pretrained:
     @keywords()
     def from_pretrained(
         cls,
-        model_name_or_path: str,
+        model_name_or_path: str | os.PathLike[str],
         checkpoint_file: str = "model.pt",
-        data_name_or_path: str = ".",
+        data_name_or_path: str | os.PathLike[str] = ".",
         **kwargs: Any,
     ) -> SBHubInterface:
         """Load a trained model for :meth:`SBHubInterface.translate`.
@@ -150,6 +158,8 @@ class Pretrained:
                 that chooses what is read; two of different directions; two kinds of
                 narrow numbers.
         """
+        model_name_or_path = os.fspath(model_name_or_path)
+        data_name_or_path = os.fspath(data_name_or_path)
         given = set(kwargs)
         written = {name: kwargs.pop(name, None) for name in WRITTEN}
         kwargs.setdefault("max_tokens", MAX_TOKENS)

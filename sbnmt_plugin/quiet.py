@@ -40,7 +40,12 @@ def silence() -> None:
 
 @contextlib.contextmanager
 def while_importing() -> Iterator[None]:
-    """Leave out the messages of imports.  The process then logs as it did before."""
+    """Leave out the messages of imports.  The process then logs as it did before.
+
+    Two of fairseq's tasks let the root logger print whatever any package tells.
+    """
+    root = logging.getLogger()
+    level, handlers = root.level, [*root.handlers]
     loggers = [logging.getLogger(name) for name in SILENCED]
     added = [logger for logger in loggers if wanted not in logger.filters]
     for logger in added:
@@ -50,6 +55,9 @@ def while_importing() -> Iterator[None]:
     finally:
         for logger in added:
             logger.removeFilter(wanted)
+        root.setLevel(level)
+        for handler in {*root.handlers} - {*handlers}:
+            root.removeHandler(handler)
 
 
 def only_warnings(*names: str) -> None:

@@ -37,14 +37,14 @@ def witness(name, output):
 @pytest.mark.parametrize("name", ALL)
 def test_a_folder_of_any_family_translates_as_its_checkpoint(name, tmp_path):
     moved = shutil.move(witness(name, tmp_path / "model"), tmp_path / "moved")
-    model = sbnmt_plugin.load(moved, device="cpu", nbest=2)
+    model = sbnmt_plugin.load(moved, device="cpu", nbest=None)
     known = EXPECTED[name]["hypotheses"]
     for place, found in enumerate(model.hypotheses(LINES)):
         if not LINES[place]:
             assert found == []
             continue
         texts = [text for _, text in known[str(place)]]
-        assert [h.tokens for h in found] == texts
+        assert [h.tokens for h in found][: len(texts)] == texts
     best = [known[str(i)][0][1] if line else "" for i, line in enumerate(LINES)]
     assert model.translate(LINES) == best
 

@@ -283,6 +283,13 @@ def test_two_messages_of_fairseqs_are_left_out_and_no_others(shown):
     assert all(logger.filters == [quiet.wanted] for logger in loggers)
 
 
+def test_importing_the_plugin_leaves_a_programs_logging_as_it_is():
+    lines = "import logging; root = logging.getLogger()", "print(root.level)"
+    lines += "import sbnmt_plugin", "print(root.level, root.handlers)"
+    done = ran([sys.executable, "-c", "\n".join(lines)], env=environment())
+    assert done.stdout == "30\n30 []\n"
+
+
 @pytest.mark.usefixtures("shown")
 def test_a_users_warning_that_resembles_one_that_is_left_out_is_kept():
     with warnings.catch_warnings(record=True) as told:

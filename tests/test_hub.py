@@ -3,6 +3,7 @@
 import contextlib
 import os
 import re
+from pathlib import Path
 
 import pytest
 import torch
@@ -26,6 +27,7 @@ def test_translate_gives_what_generate_gives(hub, data, trained):
     assert hub.translate(sources) == expected
     assert hub.translate(sources[::-1]) == expected[::-1]  # order is kept
     assert hub.translate(sources[3], beam=4) == expected[3]
+    assert hub.translate(iter(sources[:2])) == hub.sample(sources[:2]) == expected[:2]
 
 
 def test_empty_lists_and_strings_are_fine(hub):
@@ -79,7 +81,9 @@ def test_alignments_and_prefixes_in_python(hub):
         hub.generate(tokens, inference_step_args={"constraints": start[None]})
 
 
-@pytest.mark.parametrize("value", [3, None, ["w1", 3], {"w1": 1}, b"w1"], ids=repr)
+@pytest.mark.parametrize(
+    "value", [3, None, ["w1", 3], {"w1": 1}, b"w1", {"w1"}], ids=repr
+)
 def test_sentences_are_texts(hub, value):
     with pytest.raises(ValueError, match="sentences must be a text or a list of"):
         hub.translate(value)
@@ -121,7 +125,7 @@ def refusals(hub):
         found[name, "junk"] = str(refused.value)
     for call in hub.sample, hub.score:
         with pytest.raises(ValueError) as refused:
-            call("w1 w2")
+            call("w1 w2", beam=1)
         found[call.__name__, None] = str(refused.value)
     for length in 700, 2000:  # of the batch, and of the model
         with pytest.raises(ValueError) as refused:
@@ -171,7 +175,7 @@ def test_errors_without_flags_are_passed_on():
 
 def test_what_cannot_be_loaded_is_named(data, trained, teacher, tmp_path):
     def load(*names):
-        SBTransformerModel.from_pretrained(*map(str, names))
+        SBTransformerModel.from_pretrained(*names)
 
     with pytest.raises(FileNotFoundError, match=r"model_name_or_path .*none does not"):
         load(tmp_path / "none", "model.pt", data)
@@ -180,7 +184,7 @@ def test_what_cannot_be_loaded_is_named(data, trained, teacher, tmp_path):
     with pytest.raises(FileNotFoundError, match=r"none.pt .* does not exist"):
         load(trained.parent, "none.pt", data)
     with pytest.raises(ValueError, match="trained with one sb_direction"):
-        load("/", f"{trained}:{teacher}", data)
+        load(Path("/"), f"{trained}:{teacher}", data)
 
 
 @pytest.mark.parametrize(

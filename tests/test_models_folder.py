@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import pickle
 
 import pytest
 from commands import ROOT
@@ -10,6 +11,7 @@ from steps import call, put
 
 import sbnmt_plugin
 from sbnmt_plugin.tools.commands import bpe, translate
+from sbnmt_plugin.tools.models.engine import Hypothesis, distinct
 from sbnmt_plugin.tools.subwords import subwords
 
 WITNESSES = ROOT / "tests" / "data" / "0.2.0"
@@ -161,6 +163,31 @@ def test_a_wrong_option_is_named(folder, option):
         ValueError, match=f"{next(iter(option))} must be (one of|a whole)"
     ):
         sbnmt_plugin.load(folder, **option)
+
+
+def test_a_text_stands_once_among_the_best(folder):
+    lines = ["w1 w2", "w3", "w4 w5 w6"]
+    every = sbnmt_plugin.load(folder, device="cpu", nbest=None).hypotheses(lines)
+    best = sbnmt_plugin.load(folder, device="cpu", nbest=3).hypotheses(lines)
+    for own, all_of_them in zip(best, every):
+        assert own == distinct(all_of_them, 3)
+    twice = [[x.tokens for x in own] for own in every]
+    assert any(len(set(own)) < len(own) for own in twice)  # else it shows nothing
+    pairs = [Hypothesis("a", -1, "l2r"), Hypothesis("b", -2, "l2r")]
+    pairs += [Hypothesis("a", -3, "r2l"), Hypothesis("c", -4, "r2l")]
+    assert [x.score for x in distinct(pairs, 2)] == [-1, -2]
+    assert [x.score for x in distinct(pairs, 4)] == [-1, -2, -4]
+
+
+def test_a_beam_that_two_directions_cannot_share_is_refused(folder):
+    with pytest.raises(ValueError, match="--beam must be even"):
+        sbnmt_plugin.load(folder, beam=5)
+
+
+def test_a_model_is_copied_to_other_processes(folder, model):
+    found = pickle.loads(pickle.dumps(sbnmt_plugin.load(folder, device="cpu", nbest=2)))
+    assert found.nbest == 2 and found.engine.cfg.common.cpu
+    assert found.translate(["w1 w2"]) == model.translate(["w1 w2"])
 
 
 def test_an_iterator_is_a_list_of_texts(model):

@@ -7,8 +7,8 @@ MODEL is a folder that a recipe, sbnmt bundle or sbnmt export has made.  Every i
 line gives a line, in order; an empty line stays empty.  A line that cannot be
 translated, because it is too long or no UTF-8, gives an empty line, and standard error
 says why.  With --scores a line is "score<TAB>text", where the score is in natural
-logarithms.  With --nbest N each input line gives N lines, the last of them empty where
-fewer hypotheses have finished.
+logarithms.  With --nbest N each input line gives N lines of different texts, the last
+of them empty where the beam has fewer.
 
 An --output must be new.  It grows as OUTPUT.part, and has its name when it is whole.
 If the command is killed, the same command goes on from there.

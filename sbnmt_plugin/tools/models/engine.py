@@ -20,6 +20,12 @@ class Hypothesis(NamedTuple):
     direction: str
 
 
+def distinct(hypotheses: list[Hypothesis], most: int) -> list[Hypothesis]:
+    """Return the best hypotheses, each text once: both directions may write it."""
+    texts = {x.tokens: x for x in reversed(hypotheses)}
+    return [x for x in hypotheses if texts[x.tokens] is x][:most]
+
+
 class Engine(Protocol):
     """A loaded model and its search."""
 

@@ -6,6 +6,7 @@ import importlib.util
 import os
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from sbnmt_plugin.symbols import RESERVED
 from sbnmt_plugin.tools.models.description import (
@@ -14,7 +15,7 @@ from sbnmt_plugin.tools.models.description import (
     check,
     read_description,
 )
-from sbnmt_plugin.tools.models.engine import Engine, Hypothesis
+from sbnmt_plugin.tools.models.engine import Engine, Hypothesis, distinct
 
 DTYPES = "float32", "bf16", "fp16", "int8"
 DEVICES = "cpu", "cuda"
@@ -27,13 +28,27 @@ class Model:
         folder: model folder.
         description: that of the folder, with the caller's options of the search.
         engine: translates subwords.
+        nbest: most hypotheses of a line, of different texts; None: all that the engine
+            gives.
     """
 
-    def __init__(self, folder: Path, description: Description, engine: Engine) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        description: Description,
+        engine: Engine,
+        nbest: int | None = None,
+    ) -> None:
         self.description = description
         self.engine = engine
+        self.nbest = nbest
+        self.loaded_as: tuple[Any, ...] = (folder,)
         self.encode, _ = description.source.coders(folder)
         _, self.decode = description.target.coders(folder)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy, perhaps in another process, is loaded anew from the folder."""
+        return load, self.loaded_as
 
     def translate(self, lines: Iterable[str]) -> list[str]:
         """Translate lines of raw text; an empty line gives an empty line.
@@ -76,9 +91,9 @@ class Model:
         for place, answer in zip(sources, answers):
             found[place] = answer
             if not isinstance(answer, str):
-                found[place] = [
-                    x._replace(tokens=self.decode(x.tokens)) for x in answer
-                ]
+                texts = [x._replace(tokens=self.decode(x.tokens)) for x in answer]
+                nbest = self.nbest
+                found[place] = texts if nbest is None else distinct(texts, nbest)
         return found
 
     def source(self, line: str) -> str:
@@ -114,7 +129,8 @@ def load(
         dtype: one of :data:`DTYPES`, the numbers in which the model computes; float32
             also stands for those in which an exported model was written.
         beam, lenpen, rescore: options of the search in place of the folder's.
-        nbest: number of hypotheses of a line; None: all of the beam.
+        nbest: number of hypotheses of a line, of different texts; None: all of the
+            beam, where both directions may have the same text.
 
     Raises:
         FileNotFoundError: the folder or one of its files is missing.
@@ -125,11 +141,14 @@ def load(
     folder = Path(path)
     given = {"beam": beam, "lenpen": lenpen, "rescore": rescore}
     description = read_description(folder).with_search(given)
-    beam, directions = description.search["beam"], len(description.directions)
-    shared = max(beam // directions, 1) * directions
-    nbest = shared if nbest is None else nbest
-    check(nbest, Range(int, 1, shared), "--nbest")
-    opening = folder, description, device, dtype, nbest
+    hypotheses, directions = description.search["beam"], len(description.directions)
+    if beam is not None and beam > directions and beam % directions:
+        raise ValueError(
+            f"--beam must be even, as two directions share it, but is {beam}"
+        )
+    shared = max(hypotheses // directions, 1) * directions
+    check(shared if nbest is None else nbest, Range(int, 1, shared), "--nbest")
+    opening = folder, description, device, dtype, 1 if nbest == 1 else shared
     engine: Engine
     if description.engine == "ctranslate2":
         from sbnmt_plugin.tools.models import ctranslate2_engine
@@ -144,4 +163,6 @@ def load(
         from sbnmt_plugin.tools.models import fairseq_engine
 
         engine = fairseq_engine.open_engine(*opening)
-    return Model(folder, description, engine)
+    model = Model(folder, description, engine, nbest)
+    model.loaded_as = path, device, dtype, beam, lenpen, rescore, nbest
+    return model

@@ -13,7 +13,7 @@ from typing import IO, Any
 from sbnmt_plugin.lines import without_end
 from sbnmt_plugin.symbols import NAMES
 from sbnmt_plugin.tools.in_use import taken
-from sbnmt_plugin.tools.models.engine import Hypothesis
+from sbnmt_plugin.tools.models.engine import Hypothesis, distinct
 from sbnmt_plugin.tools.models.folder import Model
 from sbnmt_plugin.tools.text import as_written
 from sbnmt_plugin.tools.unfinished import refuse_special, rename, write_json
@@ -86,11 +86,14 @@ def text_of(line: bytes, first: bool) -> str:
 def rows(hypotheses: list[Hypothesis], nbest: int, scores: bool) -> list[str]:
     """Return the lines that are written for an input line, always ``nbest``.
 
+    A text stands there once.
+
     Args:
         hypotheses: of it; for one that is missing the line has no text.
         scores: whether a line begins with its score and a tab.
     """
-    texts = [f"{h.score:.6f}\t{h.tokens}" if scores else h.tokens for h in hypotheses]
+    best = distinct(hypotheses, nbest)
+    texts = [f"{h.score:.6f}\t{h.tokens}" if scores else h.tokens for h in best]
     missing = "\t" if scores else ""
     return [*texts, *[missing] * nbest][:nbest]
 
