@@ -18,4 +18,5 @@ echo "== mypy"
 "$bin/mypy"
 echo "== pytest"
 # -rs says at the end what was skipped, and what to install
-"$bin/python" -m pytest -n "${JOBS:-2}" --dist loadfile -rs "$@"
+share=(-n "${JOBS:-2}" --dist loadfile --no-loadscope-reorder) # files in their order
+"$bin/python" -m pytest "${share[@]}" -rs "$@"

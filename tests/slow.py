@@ -3,6 +3,13 @@
 A name counts wherever its test stands, so that files can be moved and split.
 """
 
+# Files that take more than a minute of a processor.
+FIRST = {
+    *("test_benchmark", "test_command", "test_data_steps", "test_device_commands"),
+    *("test_faults", "test_launch", "test_readme", "test_recipes", "test_row_steps"),
+    *("test_run_model", "test_runner", "test_slurm", "test_soak", "test_training"),
+    "test_wheel",
+}
 # Fixtures that run a whole chain: every test that uses one of them is slow.
 FIXTURES = {
     *("accidents", "environment", "killed", "kinds", "made", "raw_work", "two_runs")
