@@ -225,6 +225,10 @@ def test_the_reason_of_every_setting_is_said():
         (["--target", "sw", "--subwords", "bpe"], "no rules that tokenise sw: give --"),
         (["--characters", "xx"], "--characters must name .*, en or de, but has xx"),
         (["--lr", "1", "2"], "2 must follow an option of one value"),
+        (["--save-dir", "x"], "^--save-dir is chosen by the recipe: leave it out"),
+        (["--lr", "1", "--arch=x"], "^--arch is chosen by the recipe: leave it out"),
+        (["--fp16", "-s", "en"], "^-s must be --source for a recipe"),
+        (["--target-lang=de"], "^--target-lang must be --target for a recipe"),
         (
             ["--subwords", "sentencepiece", "--no-tokenise"],
             "--no-tokenise is for --subwords bpe",
