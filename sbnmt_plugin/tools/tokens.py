@@ -24,6 +24,7 @@ LANGUAGES = sorted(
         *("ja", "ko", CHINESE, NONE, CHARACTERS),
     }
 )
+JOINED = (CHINESE, "yue", "ja", CHARACTERS)  # no blanks beside ideographs
 SAMPLE = 1000  # lines that are tried for whether they come back
 
 # letters and signs that stand without marks, joiners or rare letters: Moses's own rules
@@ -49,6 +50,13 @@ TORN = regex.compile(
 # keys, code and numbers, in which only a comma and an option have one
 BESIDE_SIGNS = regex.compile(
     r"(?<=[^\w\s\p{Cf},]|_) | (?=(?!--|- \w )([^\w\s\p{Cf}]|_))|(?<=\d,) (?=\d)"
+)
+# what Moses would leave apart: dandas, times, and apostrophes that begin no quotation;
+# in Dutch they may begin a word
+APART = regex.compile(
+    r" (?=[।॥꯫])|(?<=\b\d\d?) : (?=\d\d\b)|(?<=\b[dlDLO]) ' (?=\p{L})|"
+    r"(?<=\w) ' (?=s\b(?!-| '| (?:avonds|morgens|nachts|ochtends|zomers|winters|lands|"
+    r"\w+dags)\b))"
 )
 
 
@@ -147,25 +155,27 @@ def detokenise(lines: list[str], language: str) -> list[str]:
         ValueError: see :func:`language_code`.
     """
     code = language_code(language)
+    lines = [single_blanks(line) for line in lines]
     if code == NONE:
-        return [single_blanks(line) for line in lines]
-    if code in (CHINESE, CHARACTERS):
-        lines = [BESIDE_IDEOGRAPHS.sub("", single_blanks(line)) for line in lines]
+        return lines
+    if code in JOINED:
+        lines = [BESIDE_IDEOGRAPHS.sub("", line) for line in lines]
         if code == CHARACTERS:  # whose tokens keep their signs
             return lines
         return [BESIDE_SIGNS.sub("", line) for line in lines]
-    detokeniser = MosesDetokenizer(lang=code)
-    return [detokeniser.detokenize(line.split(), unescape=False) for line in lines]
+    moses = MosesDetokenizer(lang=code)
+    lines = [APART.sub(lambda found: found[0].strip(), line) for line in lines]
+    return [moses.detokenize(line.split(), unescape=False) for line in lines]
 
 
 def normal_form(line: str, language: str) -> str:
     """Return a line as it comes back from its tokens where nothing is lost.
 
-    It has composed letters (NFC), no byte order marks, single blanks and, in Chinese
-    and in text of characters, none beside ideographs.
+    It has composed letters (NFC), no byte order marks, single blanks and, in Chinese,
+    Japanese and text of characters, none beside ideographs.
     """
     line = single_blanks(composed(line))
-    joined = language_code(language) in (CHINESE, CHARACTERS)
+    joined = language_code(language) in JOINED
     return BESIDE_IDEOGRAPHS.sub("", line) if joined else line
 
 
