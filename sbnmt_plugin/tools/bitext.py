@@ -52,8 +52,7 @@ def unlike(
 ) -> list[str]:
     """Say how many target lines do not come back from their tokens, if any."""
     path = part_of("train", source, target).files(data)[1]
-    texts = [x.lower() if lowercase else x for x in islice(lines_of(path), SAMPLE)]
-    changed, tried = changed_lines(texts, rules)
+    changed, tried = changed_lines([*islice(lines_of(path), SAMPLE)], rules, lowercase)
     share = 100 * len(changed) / tried
     advice = f", above {WORTH} %: --subwords sentencepiece would lose none"
     said = f"Of {tried:,} lines of {path.name}, {share:.1f} % do not come back from "

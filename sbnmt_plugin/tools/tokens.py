@@ -14,7 +14,7 @@ import regex
 from sacremoses import MosesDetokenizer, MosesPunctNormalizer, MosesTokenizer
 from sacremoses.corpus import NonbreakingPrefixes
 
-from sbnmt_plugin.lines import BYTE_ORDER_MARK
+from sbnmt_plugin.lines import BYTE_ORDER_MARK, single_blanks
 from sbnmt_plugin.tools.progress import progress
 
 CHINESE, NONE, CHARACTERS = "zh", "none", "characters"
@@ -100,11 +100,6 @@ def composed(line: str) -> str:
     return unicodedata.normalize("NFC", line).replace(BYTE_ORDER_MARK, "")
 
 
-def single_blanks(line: str) -> str:
-    """Write one blank for white space of any kind, and none at the ends."""
-    return " ".join(line.split())
-
-
 def characters(line: str) -> str:
     """Separate ideographs, each with its marks; other words stay whole."""
     return single_blanks(ONE_IDEOGRAPH.sub(r" \1 ", single_blanks(line)))
@@ -179,13 +174,16 @@ def normal_form(line: str, language: str) -> str:
     return BESIDE_IDEOGRAPHS.sub("", line) if joined else line
 
 
-def changed_lines(lines: list[str], language: str) -> tuple[list[int], int]:
+def changed_lines(
+    lines: list[str], language: str, lowercase: bool = False
+) -> tuple[list[int], int]:
     """Try whether lines come back from their tokens, up to their normal form.
 
     Returns:
         places: of those of a sample that do not.
         tried: lines of the sample, spread over all.
     """
+    lines = [line.lower() for line in lines] if lowercase else lines
     places = range(0, len(lines), -(-len(lines) // SAMPLE) or 1)
     split = tokeniser(language)
     back = detokenise([split(lines[i]) for i in places], language)
