@@ -122,9 +122,7 @@ def test_forgotten_codes_are_asked_for(word, tmp_path):
     put(tmp_path / "dict.en.txt", *dictionary)
     assert bundle.add_side(args, 0, folder).codes == ""
     put(tmp_path / "dict.en.txt", *dictionary[:21])
-    with pytest.raises(
-        ValueError, match=r"^--codes must be given: 1 of the 21 words of"
-    ):
+    with pytest.raises(ValueError, match=r"^--codes must be given: 1 of 21 words of"):
         bundle.add_side(args, 0, folder)
 
 

@@ -54,10 +54,9 @@ def unlike(
     path = part_of("train", source, target).files(data)[1]
     changed, tried = changed_lines([*islice(lines_of(path), SAMPLE)], rules, lowercase)
     share = 100 * len(changed) / tried
-    advice = f", above {WORTH} %: --subwords sentencepiece would lose none"
-    said = f"Of {tried:,} lines of {path.name}, {share:.1f} % do not come back from "
-    said += f"their tokens as they are{advice * (share > WORTH)}."
-    return [said] * bool(changed)
+    said = f"{share:.1f} % of {tried:,} lines of {path.name} differ when detokenised"
+    advice = f" (above {WORTH} %): take --subwords sentencepiece, which changes none"
+    return [f"{said}{advice * (share > WORTH)}."] * bool(changed)
 
 
 def alone(rows: Iterator[Row]) -> tuple[list[int], int]:

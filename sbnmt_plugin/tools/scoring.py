@@ -17,9 +17,7 @@ TOKENISERS = ("13a", "zh", "intl", "char", "ja-mecab", "ko-mecab", "flores200", 
 WITHOUT_BLANKS = dict.fromkeys(("zh", "zho", "cmn", "yue", "wuu"), "zh")
 OTHERS = "ja jpn th tha lo lao km khm my mya bo bod dz dzo"
 WITHOUT_BLANKS |= dict.fromkeys(OTHERS.split(), "char")
-OTHER_SCRIPTS = (
-    r"[\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Tibetan}]"
-)
+KANA_AND_OTHERS = r"[\p{Hira}\p{Kana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Tibetan}]"
 Scores = dict[str, dict[str, Any]]  # name -> score and signature
 
 
@@ -39,11 +37,10 @@ def tokeniser_of(language: str) -> str:
 def tokeniser_for(references: list[list[str]]) -> str:
     """Return the tokeniser that is right for raw text, by most of its letters."""
     text = "".join(chain(*references))
-    forms = r"\p{L}", r"\p{Han}", OTHER_SCRIPTS
+    forms = r"\p{L}", r"\p{Han}", KANA_AND_OTHERS
     letters, ideographs, others = (len(regex.findall(form, text)) for form in forms)
-    if 2 * (ideographs + others) <= letters:
-        return "13a"
-    return "zh" if ideographs > 9 * others else "char"
+    right = "zh" if ideographs > 9 * others else "char"
+    return right if 2 * (ideographs + others) > letters else "13a"
 
 
 def bleu(tokenize: str = "13a", **options: Any) -> BLEU:
@@ -54,8 +51,7 @@ def bleu(tokenize: str = "13a", **options: Any) -> BLEU:
         options: others of the metric.
 
     Raises:
-        ValueError: the tokeniser needs a package that is not installed, or a file that
-            cannot be fetched.
+        ValueError: the tokeniser needs a package, or a file, that is not there.
     """
     try:
         return BLEU(tokenize=tokenize, **options)

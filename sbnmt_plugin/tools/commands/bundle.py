@@ -92,7 +92,7 @@ def add_side(args: argparse.Namespace, place: int, folder: Path) -> Side:
     """Copy codes and dictionary of source (0) or target (1) into a model folder.
 
     Raises:
-        ValueError: the dictionary, or the tokeniser, does not go with the codes.
+        ValueError: the codes do not go with the tokeniser, or are missing.
     """
     language, codes, rules = args.languages[place], "", args.tokeniser[-place]
     dictionary = dictionary_of(language)
@@ -101,19 +101,15 @@ def add_side(args: argparse.Namespace, place: int, folder: Path) -> Side:
         codes = "codes" if len(args.codes) == 1 else f"codes.{language}"
         made = subwords(Path(args.codes[-place]))  # its error has the user's name of it
         if isinstance(made, Pieces) and rules != NONE:
-            raise ValueError(
-                f"--tokeniser must be none for {args.codes[-place]}, whose pieces are "
-                f"of raw text, but is {rules}"
-            )
+            whose = f"{args.codes[-place]}, whose pieces are of raw text"
+            raise ValueError(f"--tokeniser must be none for {whose}, but is {rules}")
         shutil.copyfile(args.codes[-place], folder / codes)
     else:
         words = [x.rpartition(" ")[0] for x in read_lines(args.data / dictionary)]
         cut = sum(x.endswith(MARK) or x.startswith(BLANK) for x in words)
         if cut > len(words) / 100:  # a text may have such a word
-            raise ValueError(
-                f"--codes must be given: {cut} of the {len(words)} words of "
-                f"{args.data / dictionary} are subwords"
-            )
+            known = f"{len(words)} words of {args.data / dictionary}"
+            raise ValueError(f"--codes must be given: {cut} of {known} are subwords")
     return Side(
         language=language,
         tokeniser=rules,

@@ -16,12 +16,7 @@ import sys
 
 from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.phonemes import error_rates
-from sbnmt_plugin.tools.scoring import (
-    TOKENISERS,
-    scores,
-    tokenised_bleu,
-    tokeniser_for,
-)
+from sbnmt_plugin.tools.scoring import TOKENISERS, scores, tokenised_bleu, tokeniser_for
 from sbnmt_plugin.tools.text import read_parallel, refuse_overwriting
 from sbnmt_plugin.tools.unfinished import write_json
 
@@ -43,8 +38,8 @@ def main() -> None:
     hypothesis, *references = read_parallel(args.hypothesis, *args.reference)
     if args.phonemes and (args.lowercase or args.tokenize):
         raise ValueError("--phonemes excludes --lowercase and --tokenize")
-    tokenize = args.tokenize or "13a"
     right = args.tokenize or tokeniser_for(references)
+    tokenize = args.tokenize or "13a"
     if args.phonemes:
         results = error_rates(hypothesis, references)
     else:
@@ -61,8 +56,5 @@ def main() -> None:
     for name, result in results.items():
         print(f"{name} = {result['score']:.2f}   {result['signature']}")
     if right != tokenize and not args.phonemes:
-        print(
-            "most letters of the references are of a script without blanks, of which "
-            f"{tokenize} finds no words: give --tokenize {right}",
-            file=sys.stderr,
-        )
+        said = "most letters of the references are of a script without blanks: give"
+        print(f"{said} --tokenize {right}", file=sys.stderr)
