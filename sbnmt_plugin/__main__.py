@@ -6,10 +6,11 @@ out the messages that our own steps leave out.
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import sys
 
-from sbnmt_plugin import quiet
+from sbnmt_plugin import __version__, quiet
 from sbnmt_plugin.tools.command import run
 from sbnmt_plugin.tools.command_names import GROUPS, PLUGIN, RETIRED, STEPS
 from sbnmt_plugin.tools.launch import FAIRSEQ, run_fairseq
@@ -23,6 +24,9 @@ def main() -> None:
     if not words or words[0] in ("-h", "--help"):
         run(lambda: print(overview()))
         return
+    if words[0] == "--version":
+        run(lambda: print(__version__))
+        return
     step = words[0]
     quiet.silence()
     if step in FAIRSEQ:
@@ -31,6 +35,8 @@ def main() -> None:
         return
     if step not in STEPS:
         reason = f"the step must be one of {', '.join(STEPS)}, but is {step!r}"
+        for close in difflib.get_close_matches(step, STEPS, n=1):
+            reason += f" (did you mean {close}?)"
         if step in RETIRED:
             reason = f"sbnmt {step} is gone: {RETIRED[step]}"
         print(f"sbnmt: error: {reason}; see sbnmt --help", file=sys.stderr)

@@ -106,6 +106,14 @@ def without_end(line: str) -> str:
     return line.removesuffix("\n").removesuffix("\r")
 
 
+def single_blanks(line: str) -> str:
+    """Write one blank for white space of any kind, and none at the ends.
+
+    Byte order marks within a text are left out: a file may not begin with one.
+    """
+    return " ".join(line.replace(BYTE_ORDER_MARK, "").split())
+
+
 def each_entry(
     path: str | os.PathLike[str], form: re.Pattern[str], rule: str, remedy: str
 ) -> Iterator[re.Match[str]]:

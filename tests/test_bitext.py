@@ -211,6 +211,24 @@ def test_the_reason_of_every_setting_is_said():
 
 
 @pytest.mark.parametrize(
+    ("torn", "words", "told"),
+    [
+        (0, [], None),
+        (1, [], "1.7 % of 60 lines of train.de differ when detokenised."),
+        (2, [], "when detokenised (above 2 %): take --subwords sentencepiece"),
+        (2, ["--subwords", "sentencepiece"], None),
+        (2, ["--no-tokenise"], None),
+    ],
+)
+def test_lines_that_tokens_would_lose_are_told_of(tmp_path, capsys, torn, words, told):
+    target = [*["„Ja“"] * torn, *["Ja."] * (60 - torn)]
+    data = raw(tmp_path, sentences(60)[0], target)
+    run_recipe.settings_for(FOLDER, args_of("--data", data, *words))
+    said = capsys.readouterr().out
+    assert told in said if told else "detokenised" not in said
+
+
+@pytest.mark.parametrize(
     ("words", "message"),
     [
         (["--target", "en"], "--source and --target must name two languages"),
@@ -225,6 +243,10 @@ def test_the_reason_of_every_setting_is_said():
         (["--target", "sw", "--subwords", "bpe"], "no rules that tokenise sw: give --"),
         (["--characters", "xx"], "--characters must name .*, en or de, but has xx"),
         (["--lr", "1", "2"], "2 must follow an option of one value"),
+        (["--save-dir", "x"], "^--save-dir is chosen by the recipe: leave it out"),
+        (["--lr", "1", "--arch=x"], "^--arch is chosen by the recipe: leave it out"),
+        (["--fp16", "-s", "en"], "^-s must be --source for a recipe"),
+        (["--target-lang=de"], "^--target-lang must be --target for a recipe"),
         (
             ["--subwords", "sentencepiece", "--no-tokenise"],
             "--no-tokenise is for --subwords bpe",

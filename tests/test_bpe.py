@@ -56,8 +56,8 @@ def assert_comes_back(lines, folder):
 @pytest.mark.parametrize("line", ["a\u00a0b", "x\u2028y z", "git diff @@ -1 +1 @@ a"])
 def test_words_would_be_joined_or_lost_by_subword_nmt_alone(line, tmp_path):
     with (
-        mock.patch.object(bpe, "single_blanks", str),
-        mock.patch.object(subwords, "single_blanks", str),
+        mock.patch.object(bpe, "unmarked", str),
+        mock.patch.object(subwords, "unmarked", str),
         pytest.raises((AssertionError, pytest.fail.Exception)),
     ):
         assert_comes_back([line], tmp_path)

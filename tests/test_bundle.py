@@ -1,5 +1,6 @@
 """Model folders of trained checkpoints, and what they translate."""
 
+import argparse
 import json
 import math
 import shutil
@@ -11,7 +12,7 @@ from exporting import model_folder
 from steps import call, put
 
 import sbnmt_plugin
-from sbnmt_plugin.tools.commands import bundle
+from sbnmt_plugin.tools.commands import bpe, bundle
 
 WITNESSES = ROOT / "tests" / "data" / "0.2.0"
 EXPECTED = json.loads((WITNESSES / "expected.json").read_text())["decoded"]
@@ -109,6 +110,31 @@ def test_what_would_not_translate_is_refused_and_leaves_nothing(
     with pytest.raises((ValueError, OSError), match=message):
         call(bundle, WITNESSES / "data", "--output", tmp_path / "model", *words)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("word", ["be@@", "\N{LOWER ONE EIGHTH BLOCK}be"])
+def test_forgotten_codes_are_asked_for(word, tmp_path):
+    """A single word of such a form, as a text may have it, asks for nothing."""
+    args = argparse.Namespace(data=tmp_path, languages=["en"], codes=None)
+    args.tokeniser, args.lowercase, folder = ["moses"], False, tmp_path / "model"
+    folder.mkdir()
+    dictionary = [f"{word} 9", *(f"w{i} 1" for i in range(200))]
+    put(tmp_path / "dict.en.txt", *dictionary)
+    assert bundle.add_side(args, 0, folder).codes == ""
+    put(tmp_path / "dict.en.txt", *dictionary[:21])
+    with pytest.raises(ValueError, match=r"^--codes must be given: 1 of 21 words of"):
+        bundle.add_side(args, 0, folder)
+
+
+def test_raw_text_is_not_tokenised_before_its_pieces(tmp_path):
+    codes = tmp_path / "codes"
+    text = put(tmp_path / "text", *["the cat sat"] * 9)
+    learn = ["learn", "--kind", "sentencepiece", "--merges", 300]
+    call(bpe, *learn, "--codes", codes, text)
+    words = ["--path", WITNESSES / "sb.pt", "--codes", codes]
+    with pytest.raises(ValueError, match=r"^--tokeniser must be none for .* is moses"):
+        call(bundle, WITNESSES / "data", "--output", tmp_path / "model", *words)
+    assert model_folder(WITNESSES / "sb.pt", WITNESSES / "data", tmp_path / "m", *words)
 
 
 def test_a_folder_that_exists_is_kept(tmp_path):

@@ -15,6 +15,7 @@ import slow
 from commands import ROOT
 from steps import ran
 
+from sbnmt_plugin import __version__
 from sbnmt_plugin.tools.command_names import RETIRED, STEPS
 
 PACKAGE = ROOT / "sbnmt_plugin"
@@ -595,6 +596,7 @@ def test_steps_that_handle_texts_need_no_torch(tmp_path):
     assert_light(
         [
             ("--help",),
+            ("--version",),
             ("tokenise", "--language", "de", text, tmp_path / "tokens"),
             ("bpe", "learn", "--merges", 4, "--codes", codes, text),
             ("bpe", "apply", "--codes", codes, text, tmp_path / "bpe"),
@@ -618,7 +620,9 @@ def test_the_check_of_light_steps_can_fail():
     "step, said",
     [
         ("trian", "one of recipe, translate, export"),
-        ("trian", "but is 'trian'; see sbnmt --help"),
+        ("trian", "but is 'trian' (did you mean train?); see sbnmt --help"),
+        ("tokenize", "(did you mean tokenise?)"),
+        ("junk", "but is 'junk'; see sbnmt --help"),
         ("campaign", "sbnmt campaign is gone: it is `python -m campaign`, run in"),
     ],
 )
@@ -626,6 +630,11 @@ def test_an_unknown_step_is_named_with_those_that_exist(step, said):
     done = ran([sys.executable, "-m", OWN, step], cwd=ROOT)
     assert done.returncode == 2
     assert said in done.stderr
+
+
+def test_the_command_tells_its_version():
+    done = ran([sys.executable, "-m", OWN, "--version"], cwd=ROOT)
+    assert done.stdout == f"{__version__}\n"
 
 
 def test_no_name_of_a_step_is_retired():

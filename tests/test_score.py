@@ -1,6 +1,7 @@
 """sbnmt score: sacreBLEU's scores of a hypothesis file."""
 
 import json
+from urllib.error import URLError
 
 import pytest
 from steps import call, put
@@ -31,6 +32,40 @@ def test_scores_are_sacrebleus(tmp_path, capsys):
         call(score, *words, *tok[:2])
     with pytest.raises(ValueError, match="--phonemes excludes"):
         call(score, *words, "--phonemes", "--tokenize", "zh")
+
+
+@pytest.mark.parametrize(
+    ("line", "advised"),
+    [
+        ("文档「index.html」在服务器的目录中。", "zh"),
+        ("今日は、いい天気ですね。", "char"),
+        ("วันนี้อากาศดี", "char"),
+        ("The word 北京 is two signs.", None),
+        ("यह एक किताब है।", None),
+    ],
+)
+def test_a_tokeniser_is_advised_for_scripts_without_blanks(
+    line, advised, tmp_path, capsys
+):
+    text = put(tmp_path / "h", line)
+    words = ["--hypothesis", text, "--reference", text]
+    call(score, *words)
+    out, said = capsys.readouterr()
+    assert "tok:13a" in out
+    assert said.endswith(f": give --tokenize {advised}\n") if advised else not said
+    call(score, *words, "--tokenize", "13a")
+    assert not capsys.readouterr().err
+
+
+def test_a_tokeniser_whose_model_cannot_be_fetched_is_one_line(tmp_path, monkeypatch):
+    def offline(**_):
+        raise URLError("no network")
+
+    monkeypatch.setattr("sbnmt_plugin.tools.scoring.BLEU", offline)
+    text = put(tmp_path / "h", "a")
+    words = ["--hypothesis", text, "--reference", text, "--tokenize", "flores200"]
+    with pytest.raises(ValueError, match=r"flores200: its model must .* no network"):
+        call(score, *words)
 
 
 def test_a_tokeniser_without_its_package_is_one_line(tmp_path, monkeypatch):

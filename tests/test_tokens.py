@@ -108,6 +108,24 @@ def test_signs_and_names_in_chinese_come_back(line):
         assert word in back
 
 
+@pytest.mark.parametrize(
+    ("language", "line"),
+    [
+        ("hi", "यह एक किताब है। वह (राम) गया॥"),
+        ("mni", "ꯑꯁꯤ꯫"),
+        ("yue", "我哋今日去，好唔好？佢話：「好。」Tom都去(Ok)。"),
+        ("ja", "今日は、いい天気ですね。「はい」と言った（笑）。Tomは30歳。"),
+        ("de", "Wie geht's? Gibt's um 10:30:15 Uhr 'so' was? Kapitel 2: 3 Wörter."),
+        ("nl", "Auto's en foto's zijn 's zondags hier."),
+        ("nl", "Hij woont in 's-Gravenhage."),
+        ("pt", "Um copo d'água às 9:05, com O'Brien."),
+        ("en", "It's 10:30."),
+    ],
+)
+def test_signs_within_words_and_at_the_ends_of_sentences_come_back(language, line):
+    assert tokens.changed_lines([line], language) == ([], 1)
+
+
 def test_languages_are_known_by_any_spelling_of_their_code():
     for spelt, code in ("zh_TW", "zh"), ("DE", "de"), ("de-AT", "de"), ("None", "none"):
         assert tokens.language_code(spelt) == code

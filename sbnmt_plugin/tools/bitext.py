@@ -8,6 +8,7 @@ import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -16,11 +17,12 @@ from sbnmt_plugin.symbols import RESERVED
 from sbnmt_plugin.tools.published import Corpus, Limits, Preparation, options
 from sbnmt_plugin.tools.raw_data import Part, Row, existing, lines_of, rows_of
 from sbnmt_plugin.tools.subwords import MARK
-from sbnmt_plugin.tools.tokens import composed, language_code
+from sbnmt_plugin.tools.tokens import SAMPLE, changed_lines, composed, language_code
 
 LEAST, MOST = 1000, 2000  # lines that are held out of a large bitext
 SHARE = 10  # at most one line in so many is held out for validation, and one for test
 SEED = 1
+WORTH = 2  # percent of lines that do not come back from tokens: pieces do better
 LIMITS = Limits(longest=250)
 RAW_LIMITS = Limits(longest=1000, word=1, raw=True)  # four characters a word
 NO_WORD = re.compile(r"[\W_]+")  # what casing and tokenisers may change, beside letters
@@ -43,6 +45,18 @@ def count_lines(data: Path, source: str, target: str) -> int:
     """
     first, _ = part_of("train", source, target).files(data)
     return sum(1 for _ in lines_of(first))
+
+
+def unlike(
+    data: Path, source: str, target: str, rules: str, lowercase: bool
+) -> list[str]:
+    """Say how many target lines do not come back from their tokens, if any."""
+    path = part_of("train", source, target).files(data)[1]
+    changed, tried = changed_lines([*islice(lines_of(path), SAMPLE)], rules, lowercase)
+    share = 100 * len(changed) / tried
+    said = f"{share:.1f} % of {tried:,} lines of {path.name} differ when detokenised"
+    advice = f" (above {WORTH} %): take --subwords sentencepiece, which changes none"
+    return [f"{said}{advice * (share > WORTH)}."] * bool(changed)
 
 
 def alone(rows: Iterator[Row]) -> tuple[list[int], int]:

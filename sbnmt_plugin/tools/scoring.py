@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 import statistics
+from itertools import chain
 from typing import Any
 
+import regex
 from sacrebleu.metrics import BLEU, CHRF
 from sacrebleu.metrics.base import Metric
 
@@ -15,6 +17,7 @@ TOKENISERS = ("13a", "zh", "intl", "char", "ja-mecab", "ko-mecab", "flores200", 
 WITHOUT_BLANKS = dict.fromkeys(("zh", "zho", "cmn", "yue", "wuu"), "zh")
 OTHERS = "ja jpn th tha lo lao km khm my mya bo bod dz dzo"
 WITHOUT_BLANKS |= dict.fromkeys(OTHERS.split(), "char")
+KANA_AND_OTHERS = r"[\p{Hira}\p{Kana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Tibetan}]"
 Scores = dict[str, dict[str, Any]]  # name -> score and signature
 
 
@@ -31,6 +34,15 @@ def tokeniser_of(language: str) -> str:
     return WITHOUT_BLANKS.get(re.split("[-_]", language.lower())[0], "13a")
 
 
+def tokeniser_for(references: list[list[str]]) -> str:
+    """Return the tokeniser that is right for raw text, by most of its letters."""
+    text = "".join(chain(*references))
+    forms = r"\p{L}", r"\p{Han}", KANA_AND_OTHERS
+    letters, ideographs, others = (len(regex.findall(form, text)) for form in forms)
+    right = "zh" if ideographs > 9 * others else "char"
+    return right if 2 * (ideographs + others) > letters else "13a"
+
+
 def bleu(tokenize: str = "13a", **options: Any) -> BLEU:
     """Return sacreBLEU's metric.
 
@@ -39,12 +51,14 @@ def bleu(tokenize: str = "13a", **options: Any) -> BLEU:
         options: others of the metric.
 
     Raises:
-        ValueError: the tokeniser needs a package that is not installed.
+        ValueError: the tokeniser needs a package, or a file, that is not there.
     """
     try:
         return BLEU(tokenize=tokenize, **options)
-    except (ImportError, RuntimeError) as error:
+    except (ImportError, RuntimeError, OSError) as error:
         said = " ".join(str(error).split())
+        if isinstance(error, OSError):
+            said = f"its model must be fetched once, but cannot be: {said}"
         raise ValueError(f"--tokenize {tokenize}: {said}") from error
 
 

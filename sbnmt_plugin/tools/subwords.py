@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from sbnmt_plugin.lines import BYTE_ORDER_MARK, each_entry, readable
+from sbnmt_plugin.lines import BYTE_ORDER_MARK, each_entry, readable, single_blanks
 from sbnmt_plugin.symbols import BLANK, BYTES, RESERVED, UNKNOWN, join_pieces
 from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.text import remove_bpe, write_lines
@@ -40,7 +40,7 @@ class Subwords:
             ValueError: the line cannot be split without loss; the message is a rule
                 ("must have …"), to stand behind the place of the line.
         """
-        return " ".join(line.replace(BYTE_ORDER_MARK, "").split())
+        return single_blanks(line)
 
     def undo(self, line: str) -> str:
         """Join subwords that stand between blanks."""
@@ -94,7 +94,7 @@ class BytePairs(Subwords):
         """Split the tokens of a line: see :class:`Subwords`."""
         if len(self.cache) > CACHED:  # a corpus has words without end
             self.cache.clear()
-        return self.split(single_blanks(line))
+        return self.split(unmarked(line))
 
     def undo(self, line: str) -> str:
         """Join subwords to tokens."""
@@ -158,22 +158,20 @@ class Pieces(Subwords):
         return join_pieces(line)
 
 
-def single_blanks(line: str) -> str:
-    """Write single blanks between the words of a line, and none at its ends.
-
-    Byte order marks within a text are left out: a file may not begin with one.
+def unmarked(line: str) -> str:
+    """Write single blanks between the words of a line: see :func:`single_blanks`.
 
     Raises:
         ValueError: a word ends in the mark of subwords.
     """
-    words = line.replace(BYTE_ORDER_MARK, "").split()
-    if MARK in line and any(word.endswith(MARK) for word in words):
+    line = single_blanks(line)
+    if MARK in line and any(word.endswith(MARK) for word in line.split()):
         raise ValueError(
             f"must have no word that ends in {MARK}, which marks subwords: write it in "
             "another way (sbnmt tokenise cuts it in two), or give the text before "
             "sbnmt bpe apply"
         )
-    return " ".join(words)
+    return line
 
 
 def read_codes(path: str | Path) -> list[str]:

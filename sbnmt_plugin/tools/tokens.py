@@ -14,7 +14,7 @@ import regex
 from sacremoses import MosesDetokenizer, MosesPunctNormalizer, MosesTokenizer
 from sacremoses.corpus import NonbreakingPrefixes
 
-from sbnmt_plugin.lines import BYTE_ORDER_MARK
+from sbnmt_plugin.lines import BYTE_ORDER_MARK, single_blanks
 from sbnmt_plugin.tools.progress import progress
 
 CHINESE, NONE, CHARACTERS = "zh", "none", "characters"
@@ -24,6 +24,7 @@ LANGUAGES = sorted(
         *("ja", "ko", CHINESE, NONE, CHARACTERS),
     }
 )
+JOINED = (CHINESE, "yue", "ja", CHARACTERS)  # no blanks beside ideographs
 SAMPLE = 1000  # lines that are tried for whether they come back
 
 # letters and signs that stand without marks, joiners or rare letters: Moses's own rules
@@ -49,6 +50,13 @@ TORN = regex.compile(
 # keys, code and numbers, in which only a comma and an option have one
 BESIDE_SIGNS = regex.compile(
     r"(?<=[^\w\s\p{Cf},]|_) | (?=(?!--|- \w )([^\w\s\p{Cf}]|_))|(?<=\d,) (?=\d)"
+)
+# what Moses would leave apart: dandas, times, and apostrophes that begin no quotation;
+# in Dutch they may begin a word
+APART = regex.compile(
+    r" (?=[।॥꯫])|(?<=\b\d\d?) : (?=\d\d\b)|(?<=\b[dlDLO]) ' (?=\p{L})|"
+    r"(?<=\w) ' (?=s\b(?!-| '| (?:avonds|morgens|nachts|ochtends|zomers|winters|lands|"
+    r"\w+dags)\b))"
 )
 
 
@@ -90,11 +98,6 @@ def tokeniser(language: str, lowercase: bool = False) -> Callable[[str], str]:
 def composed(line: str) -> str:
     """Compose letters (NFC), and leave out byte order marks within a text."""
     return unicodedata.normalize("NFC", line).replace(BYTE_ORDER_MARK, "")
-
-
-def single_blanks(line: str) -> str:
-    """Write one blank for white space of any kind, and none at the ends."""
-    return " ".join(line.split())
 
 
 def characters(line: str) -> str:
@@ -147,35 +150,40 @@ def detokenise(lines: list[str], language: str) -> list[str]:
         ValueError: see :func:`language_code`.
     """
     code = language_code(language)
+    lines = [single_blanks(line) for line in lines]
     if code == NONE:
-        return [single_blanks(line) for line in lines]
-    if code in (CHINESE, CHARACTERS):
-        lines = [BESIDE_IDEOGRAPHS.sub("", single_blanks(line)) for line in lines]
+        return lines
+    if code in JOINED:
+        lines = [BESIDE_IDEOGRAPHS.sub("", line) for line in lines]
         if code == CHARACTERS:  # whose tokens keep their signs
             return lines
         return [BESIDE_SIGNS.sub("", line) for line in lines]
-    detokeniser = MosesDetokenizer(lang=code)
-    return [detokeniser.detokenize(line.split(), unescape=False) for line in lines]
+    moses = MosesDetokenizer(lang=code)
+    lines = [APART.sub(lambda found: found[0].strip(), line) for line in lines]
+    return [moses.detokenize(line.split(), unescape=False) for line in lines]
 
 
 def normal_form(line: str, language: str) -> str:
     """Return a line as it comes back from its tokens where nothing is lost.
 
-    It has composed letters (NFC), no byte order marks, single blanks and, in Chinese
-    and in text of characters, none beside ideographs.
+    It has composed letters (NFC), no byte order marks, single blanks and, in Chinese,
+    Japanese and text of characters, none beside ideographs.
     """
     line = single_blanks(composed(line))
-    joined = language_code(language) in (CHINESE, CHARACTERS)
+    joined = language_code(language) in JOINED
     return BESIDE_IDEOGRAPHS.sub("", line) if joined else line
 
 
-def changed_lines(lines: list[str], language: str) -> tuple[list[int], int]:
+def changed_lines(
+    lines: list[str], language: str, lowercase: bool = False
+) -> tuple[list[int], int]:
     """Try whether lines come back from their tokens, up to their normal form.
 
     Returns:
         places: of those of a sample that do not.
         tried: lines of the sample, spread over all.
     """
+    lines = [line.lower() for line in lines] if lowercase else lines
     places = range(0, len(lines), -(-len(lines) // SAMPLE) or 1)
     split = tokeniser(language)
     back = detokenise([split(lines[i]) for i in places], language)

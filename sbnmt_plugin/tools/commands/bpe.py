@@ -34,12 +34,7 @@ from subword_nmt.learn_bpe import learn_bpe
 from sbnmt_plugin.lines import each_line
 from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.progress import progress
-from sbnmt_plugin.tools.subwords import (
-    NOT_LEARNED,
-    Pieces,
-    single_blanks,
-    subwords,
-)
+from sbnmt_plugin.tools.subwords import NOT_LEARNED, Pieces, subwords, unmarked
 from sbnmt_plugin.tools.text import refuse_overwriting, write_lines
 from sbnmt_plugin.tools.unfinished import new_file
 
@@ -82,7 +77,7 @@ def learn(texts: list[str], codes: str, merges: int) -> None:
 
     def lines() -> Iterator[str]:
         for path in texts:
-            yield from each_of(single_blanks, path, each_line(path))
+            yield from each_of(unmarked, path, each_line(path))
 
     learned = io.StringIO()
     if any(len(word) > 1 for line in lines() for word in line.split()):

@@ -28,7 +28,7 @@ from fairseq.data.data_utils import infer_language_pair
 from sbnmt_plugin import __version__
 from sbnmt_plugin.checkpoints import read_checkpoint, settings_of
 from sbnmt_plugin.register import register
-from sbnmt_plugin.symbols import NAMES
+from sbnmt_plugin.symbols import BLANK, NAMES
 from sbnmt_plugin.task_options import caller_files, flag_of
 from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.machine import commit, machine, versions
@@ -41,8 +41,9 @@ from sbnmt_plugin.tools.models.description import (
     write_description,
 )
 from sbnmt_plugin.tools.models.fairseq_engine import FLAGS, open_engine
-from sbnmt_plugin.tools.subwords import subwords
-from sbnmt_plugin.tools.text import as_written
+from sbnmt_plugin.tools.subwords import MARK, Pieces, subwords
+from sbnmt_plugin.tools.text import as_written, read_lines
+from sbnmt_plugin.tools.tokens import NONE
 from sbnmt_plugin.tools.unfinished import new_folder, refuse_existing
 from sbnmt_plugin.training.checksums import sha256_of
 
@@ -88,17 +89,30 @@ def parsed() -> argparse.Namespace:
 
 
 def add_side(args: argparse.Namespace, place: int, folder: Path) -> Side:
-    """Copy codes and dictionary of source (0) or target (1) into a model folder."""
-    language, codes = args.languages[place], ""
+    """Copy codes and dictionary of source (0) or target (1) into a model folder.
+
+    Raises:
+        ValueError: the codes do not go with the tokeniser, or are missing.
+    """
+    language, codes, rules = args.languages[place], "", args.tokeniser[-place]
     dictionary = dictionary_of(language)
     shutil.copyfile(args.data / dictionary, folder / dictionary)
     if args.codes:
         codes = "codes" if len(args.codes) == 1 else f"codes.{language}"
-        subwords(Path(args.codes[-place]))  # so that an error has the user's name of it
+        made = subwords(Path(args.codes[-place]))  # its error has the user's name of it
+        if isinstance(made, Pieces) and rules != NONE:
+            whose = f"{args.codes[-place]}, whose pieces are of raw text"
+            raise ValueError(f"--tokeniser must be none for {whose}, but is {rules}")
         shutil.copyfile(args.codes[-place], folder / codes)
+    else:
+        words = [x.rpartition(" ")[0] for x in read_lines(args.data / dictionary)]
+        cut = sum(x.endswith(MARK) or x.startswith(BLANK) for x in words)
+        if cut > len(words) / 100:  # a text may have such a word
+            known = f"{len(words)} words of {args.data / dictionary}"
+            raise ValueError(f"--codes must be given: {cut} of {known} are subwords")
     return Side(
         language=language,
-        tokeniser=args.tokeniser[-place],
+        tokeniser=rules,
         lowercase=args.lowercase,
         codes=codes,
     )

@@ -41,7 +41,7 @@ from pathlib import Path
 from typing import Any
 
 from sbnmt_plugin.tools import command
-from sbnmt_plugin.tools.bitext import count_lines
+from sbnmt_plugin.tools.bitext import count_lines, unlike
 from sbnmt_plugin.tools.in_use import hold
 from sbnmt_plugin.tools.recipes import bitext
 from sbnmt_plugin.tools.recipes.data_steps import Run
@@ -179,7 +179,8 @@ def settings_for(folder: Path, args: argparse.Namespace) -> dict[str, Any]:
     if args.data is None:
         wanted = load_recipe(folder, False)["data"]
         raise ValueError(f"--data must name a folder with {wanted}, but is not given")
-    lines = count_lines(Path(args.data), *bitext.languages(args))
+    text = Path(args.data), *bitext.languages(args)
+    lines = count_lines(*text)
     import torch  # which takes a moment
 
     on_cpu = not (torch.cuda.is_available() or args.executor == "slurm")
@@ -188,7 +189,9 @@ def settings_for(folder: Path, args: argparse.Namespace) -> dict[str, Any]:
     if settings["bpe"]["kind"] == bitext.SENTENCEPIECE:
         with command.extra("sentencepiece"):
             import sentencepiece  # noqa: F401
-    for line in bitext.explanation(args, settings, lines):
+    rules = settings["detokenise"]
+    told = unlike(*text, rules, args.lowercase) if rules else []
+    for line in [*bitext.explanation(args, settings, lines), *told]:
         print(line, flush=True)
     return settings
 

@@ -12,9 +12,11 @@ the references is a right answer.
 
 from __future__ import annotations
 
+import sys
+
 from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.phonemes import error_rates
-from sbnmt_plugin.tools.scoring import TOKENISERS, scores, tokenised_bleu
+from sbnmt_plugin.tools.scoring import TOKENISERS, scores, tokenised_bleu, tokeniser_for
 from sbnmt_plugin.tools.text import read_parallel, refuse_overwriting
 from sbnmt_plugin.tools.unfinished import write_json
 
@@ -27,19 +29,21 @@ def main() -> None:
     add("--tokenised-reference", action="append", default=[])
     add("--tokenised-hypothesis")
     add("--lowercase", action="store_true", help="ignore case")
-    add("--tokenize", default="13a", choices=TOKENISERS, help="for BLEU; default 13a")
+    add("--tokenize", choices=TOKENISERS, help="for BLEU; default 13a")
     add("--phonemes", action="store_true", help="word and phoneme error rate")
     add("--json", help="file to write the scores to")
     args = parser.parse_args()
     tokenised = [args.tokenised_hypothesis, *args.tokenised_reference]
     refuse_overwriting(args.json, args.hypothesis, *args.reference, *tokenised)
     hypothesis, *references = read_parallel(args.hypothesis, *args.reference)
-    if args.phonemes and (args.lowercase or args.tokenize != "13a"):
+    if args.phonemes and (args.lowercase or args.tokenize):
         raise ValueError("--phonemes excludes --lowercase and --tokenize")
+    right = args.tokenize or tokeniser_for(references)
+    tokenize = args.tokenize or "13a"
     if args.phonemes:
         results = error_rates(hypothesis, references)
     else:
-        results = scores(hypothesis, references, args.lowercase, args.tokenize)
+        results = scores(hypothesis, references, args.lowercase, tokenize)
     if bool(args.tokenised_reference) != bool(args.tokenised_hypothesis):
         raise ValueError("--tokenised-reference and --tokenised-hypothesis go together")
     if args.tokenised_hypothesis:
@@ -51,3 +55,6 @@ def main() -> None:
         write_json(args.json, results)
     for name, result in results.items():
         print(f"{name} = {result['score']:.2f}   {result['signature']}")
+    if right != tokenize and not args.phonemes:
+        said = "most letters of the references are of a script without blanks: give"
+        print(f"{said} --tokenize {right}", file=sys.stderr)

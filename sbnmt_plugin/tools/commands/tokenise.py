@@ -34,10 +34,8 @@ def main() -> None:
     if args.undo:
         write_lines(args.output, detokenise(lines, args.language))
         return
-    if args.lowercase:
-        lines = [line.lower() for line in lines]
-    write_lines(args.output, tokenise(lines, args.language))
-    changed, tried = changed_lines(lines, args.language)
+    write_lines(args.output, tokenise(lines, args.language, args.lowercase))
+    changed, tried = changed_lines(lines, args.language, args.lowercase)
     if changed:
         print(
             f"{args.input}: --undo gives {100 * len(changed) / tried:.1f} % of the "

@@ -24,6 +24,11 @@ VALIDATIONS = 10  # of a training whose number of updates is the user's
 UNSEGMENTED = ("ja",)
 LANGUAGE = re.compile("[A-Za-z0-9][A-Za-z0-9_]*")
 WIDER = ("--cpu", "--bf16", "--amp")  # of which none goes with --fp16
+# options of fairseq-train that tie a run's steps together
+OWN = "--save-dir --no-save --restore-file --finetune-from-model --continue-once "
+OWN += "--user-dir --task --criterion --arch -a --sb-direction"
+SPELT_HERE = {"-s": "--source", "-t": "--target"}
+SPELT_HERE |= {f"{flag}-lang": flag for flag in SPELT_HERE.values()}
 
 
 class Size(NamedTuple):
@@ -65,10 +70,15 @@ def take(args: argparse.Namespace, others: Sequence[str]) -> None:
     """Take words that are no options of ours as ``args.options`` of fairseq-train.
 
     Raises:
-        ValueError: a word that belongs to no flag.
+        ValueError: a word that belongs to no flag, or a flag that is the recipe's.
     """
     flag, args.options = "", {}
     for word in others:
+        name = word.partition("=")[0]
+        if name in SPELT_HERE:
+            raise ValueError(f"{name} must be {SPELT_HERE[name]} for a recipe")
+        if name in OWN.split():
+            raise ValueError(f"{name} is chosen by the recipe: leave it out")
         if word.startswith("--"):
             flag, equals, value = word.partition("=")
             args.options[flag] = value if equals else None
