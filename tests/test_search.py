@@ -28,7 +28,10 @@ from sbnmt_plugin.search import answers, pool, top_k
 from sbnmt_plugin.search import generator as generator_module
 from sbnmt_plugin.search.beam import expand
 from sbnmt_plugin.search.generator import Generator
-from sbnmt_plugin.search.logits_processing import ban_repeated_ngrams
+from sbnmt_plugin.search.logits_processing import (
+    ban_repeated_ngrams,
+    longest_outputs,
+)
 from sbnmt_plugin.search.options import SearchOptions, Symbols
 from sbnmt_plugin.search.penalties import LengthPenalty
 from sbnmt_plugin.search.pool import Pool, finished, within_horizon
@@ -310,6 +313,13 @@ def test_a_forced_prefix_binds_every_answer():
 def test_lengths_that_nothing_satisfies_are_refused():
     with pytest.raises(ValueError, match="--min-len must be ≤"):
         ours(SENTENCES, beam=4, min_len=3, max_len_b=2)
+
+
+def test_no_least_length_binds_a_source_without_words():
+    source = torch.tensor([[7, 8, EOS], [PAD, PAD, EOS]])
+    options = SearchOptions(min_len=2, max_len_a=1.2, max_len_b=0)
+    limits = longest_outputs([ScriptedModel()], source, symbols(), options)
+    assert limits.tolist() == [3, 0]
 
 
 def test_scores_that_are_not_numbers_are_an_error(monkeypatch):
