@@ -315,6 +315,13 @@ def test_lengths_that_nothing_satisfies_are_refused():
         ours(SENTENCES, beam=4, min_len=3, max_len_b=2)
 
 
+def test_a_limit_beyond_64_bits_is_that_of_the_positions():
+    source, options = torch.tensor([[7, 8, EOS]]), SearchOptions(max_len_b=10**23)
+    models = [ScriptedModel()]
+    limits = longest_outputs(models, source, symbols(), options)
+    assert limits.tolist() == [models[0].max_decoder_positions() - 1]
+
+
 def test_no_least_length_binds_a_source_without_words():
     source = torch.tensor([[7, 8, EOS], [PAD, PAD, EOS]])
     options = SearchOptions(min_len=2, max_len_a=1.2, max_len_b=0)

@@ -32,7 +32,7 @@ def longest_outputs(
     # fairseq's LSTM says 1e5
     longest = int(min(model.max_decoder_positions() for model in models)) - 1
     lengths = source.ne(symbols.pad).sum(1).to(torch.float64)
-    found = options.max_len_a * lengths + options.max_len_b
+    found = options.max_len_a * lengths + float(options.max_len_b)
     found = found.clamp(-longest, longest).long()  # int64 has no 1e19
     words = (source.ne(symbols.pad) & source.ne(symbols.eos)).any(1)
     binding = found.masked_fill(~words, longest)
