@@ -147,11 +147,23 @@ class ParallelGenerator(Search):
         }
 
     def prepare(self, task: Any) -> None:
-        """Load the teacher of ``--nat-teacher``, once for all searches of a task."""
+        """Load the teacher of ``--nat-teacher``, once for all searches of a task.
+
+        Raises:
+            ValueError: one that cannot read all sources; see :func:`load_teacher`.
+        """
         if (path := task.cfg.nat_teacher) is not None:
             if path not in task.loaded:
                 task.loaded[path] = load_teacher(path, task, self.symbols)
             self.teacher = task.loaded[path]
+            reading = self.teacher.model, self.model, task
+            most, *others = (reader.max_positions()[0] for reader in reading)
+            if most < min(others):
+                raise ValueError(
+                    f"{FLAG} {path} must read sources as long as the model's, but "
+                    f"reads {most} tokens: add --max-source-positions {most}, or "
+                    "choose another"
+                )
 
     def translate(
         self, sample: dict[str, Any], prefix: Tensor
@@ -191,7 +203,8 @@ class ParallelGenerator(Search):
             source: (B, S).
             expected: T₀, (B,).
         """
-        longest = longest_outputs([self.model], source, self.symbols, self.options) + 1
+        models = [self.model, *([self.teacher.model] if self.teacher else [])]
+        longest = longest_outputs(models, source, self.symbols, self.options) + 1
         near = torch.arange(-self.around, self.around + 1, device=source.device)
         least = max(2, self.options.min_len + 1)
         found = (expected[:, None] + near).clamp(min=least)
