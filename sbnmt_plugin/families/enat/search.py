@@ -25,6 +25,7 @@ from torch import Tensor
 
 from sbnmt_plugin.checkpoint_checks import check_checkpoints, check_interface
 from sbnmt_plugin.layout import L2R, NAMES
+from sbnmt_plugin.network.cpu_products import for_processor
 from sbnmt_plugin.numerics import DEAD, LOGITS_AT_A_TIME, log_sum_exp, wide
 from sbnmt_plugin.search.answers import refuse
 from sbnmt_plugin.search.logits_processing import longest_outputs
@@ -106,7 +107,7 @@ def load_teacher(path: str, task: Any, symbols: Symbols) -> Teacher:
             f"{FLAG} {path} must be a model of --sb-direction l2r, but is one of "
             f"{direction}: choose another"
         )
-    return Teacher(model, symbols)
+    return Teacher(for_processor(model), symbols)
 
 
 @register_search("parallel")
