@@ -135,6 +135,20 @@ def test_a_teacher_trained_with_less_memory_scores_texts(
     check_scores_texts(model, "--l2r")
 
 
+@pytest.mark.parametrize("short", [0, 1], ids=["l2r", "r2l"])
+def test_each_teacher_writes_what_the_other_can_score(data, teachers, tmp_path, short):
+    checkpoint = load(teachers[short])
+    settings = checkpoint["cfg"]["model"]
+    settings.max_source_positions, settings.max_target_positions = 9, 8
+    paths = list(map(str, teachers))
+    paths[short] = str(tmp_path / "model.pt")
+    torch.save(checkpoint, paths[short])
+    joined = reranking.Reranker([str(data), "--cpu"], *paths)
+    assert joined.max_positions == (9, 8)
+    for translator in joined, joined.r2l:
+        assert translator.models[0].max_decoder_positions() == 8
+
+
 def test_reranking_does_not_depend_on_batches(data, teachers, tmp_path):
     whole = reranked(data, teachers, tmp_path / "a")
     pieces = reranked(
