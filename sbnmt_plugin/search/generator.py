@@ -49,7 +49,8 @@ class Generator(Search):
 
     Attributes:
         stop_rank: see :attr:`options.SearchOptions.stop_rank`; where a recorder or a
-            tracer sees more than the answers, all k hypotheses are to be final.
+            tracer sees more than the answers, all k hypotheses are to be final.  A
+            direction's own best, which a recorder is told, need not be among them.
     """
 
     def __init__(self, *given: Any, **named: Any) -> None:
