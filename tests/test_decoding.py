@@ -279,9 +279,9 @@ def test_one_error_says_that_numbers_are_none(bad):
 
 
 def test_the_check_of_warnings_can_fail(monkeypatch):
-    def loud(broken):
+    def loud(*given):
         warnings.warn("invalid value", RuntimeWarning, stacklevel=1)
-        refuse(broken)
+        refuse(*given)
 
     refuse = answers.refuse
     monkeypatch.setattr(answers, "refuse", loud)

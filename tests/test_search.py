@@ -330,8 +330,18 @@ def test_no_least_length_binds_a_source_without_words():
 
 
 def test_scores_that_are_not_numbers_are_an_error(monkeypatch):
-    monkeypatch.setattr("scripted.script_row", lambda *a, **k: [math.nan] * VOCABULARY)
-    with pytest.raises(FloatingPointError, match="no hypothesis"):
+    """With the number of the sentence."""
+
+    def broken(sentence, *given, **more):
+        return (
+            [math.nan] * VOCABULARY
+            if sentence == SENTENCES[1]
+            else row(sentence, *given, **more)
+        )
+
+    row = script_row
+    monkeypatch.setattr("scripted.script_row", broken)
+    with pytest.raises(FloatingPointError, match="no hypothesis of sentence 1 has"):
         ours(SENTENCES[:2], beam=4)
 
 

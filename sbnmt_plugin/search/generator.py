@@ -93,12 +93,12 @@ class Generator(Search):
         pool, steps = self._translate(scorers, sources, prefix)
         pointers = BackPointers(steps, len(sources))
         results, records = answers_of(
-            pool, pointers, sources, self.symbols, self.options
+            pool, pointers, sample, self.symbols, self.options
         )
         if self.recorder is None:
             records = []
         if self.options.rescore:
-            rank_anew(scorers, results, records, self.symbols, self.options)
+            rank_anew(scorers, results, records, sample, self.symbols, self.options)
         if self.recorder is not None:
             self.recorder(sample, records)
         if self.tracer is not None:

@@ -191,7 +191,7 @@ class ParallelGenerator(Search):
         tokens, gained = self.write(inputs.select(rows), lengths.flatten())
         if self.teacher is not None:
             gained = self.teacher(net_input, tokens)
-        answers = self.answers(tokens, gained, lengths, new)
+        answers = self.answers(tokens, gained, lengths, new, sample)
         if self.recorder is not None:
             name = NAMES[L2R]
             self.recorder(sample, [(name, {name: best}) for best, *_ in answers])
@@ -248,13 +248,19 @@ class ParallelGenerator(Search):
         return tokens, gained
 
     def answers(
-        self, tokens: Tensor, gained: Tensor, lengths: Tensor, new: Tensor
+        self,
+        tokens: Tensor,
+        gained: Tensor,
+        lengths: Tensor,
+        new: Tensor,
+        sample: dict[str, Any],
     ) -> list[list[Hypothesis]]:
         """Make fairseq's dict of every candidate, best first, of equals the shorter.
 
         Args:
             tokens, gained: (N, T).
             lengths, new: (B, k), N = B k.
+            sample: fairseq's batch.
         """
         total = gained.to(torch.float64).sum(1).view_as(lengths)
         score = total / self.options.penalty.worth(lengths)
@@ -267,7 +273,7 @@ class ParallelGenerator(Search):
         alive = (score > DEAD).sum(1).tolist()
         for b, count in enumerate(alive):
             if not count:
-                refuse(broken=True)
+                refuse(True, sample, b)
             found.append([])
             for i, place in enumerate(places[b][:count]):
                 row, size = b * many + place, sizes[b][place]
