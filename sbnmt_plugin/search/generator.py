@@ -70,12 +70,8 @@ class Generator(Search):
             (:attr:`options.SearchOptions.stop_rank`), those come first and the rest
             is what had finished by then.
         """
-        net_input = {
-            key: value
-            for key, value in sample["net_input"].items()
-            if key != "prev_output_tokens"
-        }
-        scorers = [Scorer.encode(model, net_input) for model in self.models]
+        read = sample["net_input"]
+        scorers = [Scorer.encode(model, read) for model in self.models]
         return self.search(scorers, sample, prefix)
 
     def search(
@@ -143,8 +139,7 @@ class Generator(Search):
                 "sentence: raise --batch-size or --max-tokens, or give more lines"
             )
         max_len = longest_outputs(self.models, source, symbols, options)
-        ends = torch.stack(max_len.aminmax()).tolist() if count else (0, 0)
-        first_end, last_end = map(int, ends)
+        first_end, last_end = map(int, torch.stack(max_len.aminmax()).tolist())
         lengths = torch.arange(last_end + 3, device=device)
         worth = options.penalty.worth(lengths)
         dtype = wide(next(self.models[0].parameters()).dtype)
