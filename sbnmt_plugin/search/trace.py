@@ -49,8 +49,8 @@ class TraceWriter(RecordWriter):
                  (with --sb-reader before either is projected)
 
     ``finished``, what entered the pool in this step (:func:`ended_at`), and
-    ``bound`` and ``worst``: the best score that any live hypothesis can still reach,
-    and the last place of the pool, null until it is full.
+    ``bound`` and ``worst``: the best score that any live hypothesis that may answer can
+    still reach, and the last place of the pool, null until it is full.
     """
 
     flag = "--sb-trace"
