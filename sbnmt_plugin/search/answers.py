@@ -59,11 +59,7 @@ def answers_of(
 
 
 def refuse(broken: bool, sample: dict[str, Any], place: int) -> None:
-    """Say why a sentence has no answer, by the number that fairseq gives it.
-
-    Args:
-        sample: the batch in which it stands.
-        place: of it.
+    """Say why the sentence at a place of a batch has no answer, by fairseq's number.
 
     Raises:
         FloatingPointError, ValueError: see :func:`answers_of`.

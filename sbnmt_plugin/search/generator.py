@@ -49,8 +49,7 @@ class Generator(Search):
 
     Attributes:
         stop_rank: see :attr:`options.SearchOptions.stop_rank`; where a recorder or a
-            tracer sees more than the answers, all k hypotheses are to be final.  A
-            direction's own best, which a recorder is told, need not be among them.
+            tracer sees more than the answers, all k hypotheses are to be final.
     """
 
     def __init__(self, *given: Any, **named: Any) -> None:
@@ -70,8 +69,7 @@ class Generator(Search):
             (:attr:`options.SearchOptions.stop_rank`), those come first and the rest
             is what had finished by then.
         """
-        read = sample["net_input"]
-        scorers = [Scorer.encode(model, read) for model in self.models]
+        scorers = [Scorer.encode(x, sample["net_input"]) for x in self.models]
         return self.search(scorers, sample, prefix)
 
     def search(

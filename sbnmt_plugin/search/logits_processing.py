@@ -35,8 +35,7 @@ def longest_outputs(
     found = options.max_len_a * lengths + float(options.max_len_b)
     found = found.clamp(-longest, longest).long()  # int64 has no 1e19
     words = (source.ne(symbols.pad) & source.ne(symbols.eos)).any(1)
-    binding = found.masked_fill(~words, longest)
-    if (least := int(binding.min())) < options.min_len:
+    if (least := int(found.masked_fill(~words, longest).min())) < options.min_len:
         raise ValueError(
             f"--min-len must be ≤ the longest output allowed, but is "
             f"{options.min_len} where --max-len-a, --max-len-b and the decoder's "

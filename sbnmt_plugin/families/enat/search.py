@@ -156,8 +156,7 @@ class ParallelGenerator(Search):
         """Load the teacher of ``--nat-teacher``, once for all searches of a task.
 
         Raises:
-            ValueError: it reads shorter sources than the model; see also
-                :func:`load_teacher`.
+            ValueError: as :func:`load_teacher`; one that reads shorter sources.
         """
         if (path := task.cfg.nat_teacher) is not None:
             if path not in task.loaded:
@@ -254,12 +253,7 @@ class ParallelGenerator(Search):
         return tokens, gained
 
     def answers(
-        self,
-        tokens: Tensor,
-        gained: Tensor,
-        lengths: Tensor,
-        new: Tensor,
-        sample: dict[str, Any],
+        self, tokens: Tensor, gained: Tensor, lengths: Tensor, new: Tensor, sample: Any
     ) -> list[list[Hypothesis]]:
         """Make fairseq's dict of every candidate, best first, of equals the shorter.
 
