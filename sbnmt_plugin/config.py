@@ -43,11 +43,11 @@ class SBTranslationConfig(TranslationConfig):
     sb_stop: ChoiceEnum(STOPS) = option(  # type: ignore[valid-type]
         "horizon",
         "when a sentence is done. bound: nothing can change the --nbest answers, what "
-        "--sb-rescore scores, or what --sb-records and --sb-trace show. horizon: the "
-        "same, but once --beam hypotheses have finished, the last of them with n "
-        "tokens, nothing longer than 1.25 n + 5 is sought. first: --beam hypotheses "
-        "have finished, as in fairseq, and only a direction's best candidates may "
-        "finish (a teacher's --beam 1 is greedy search)",
+        "--sb-rescore scores, or the pool of --sb-trace. horizon: the same, but once "
+        "--beam hypotheses have finished, the last of them with n tokens, nothing "
+        "longer than 1.25 n + 5 is sought. first: --beam hypotheses have finished, as "
+        "in fairseq, and only a direction's best candidates may finish (a teacher's "
+        "--beam 1 is greedy search)",
     )
     sb_answer: ChoiceEnum(ANSWERS) = option(  # type: ignore[valid-type]
         "best",

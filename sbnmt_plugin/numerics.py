@@ -16,7 +16,7 @@ DEAD = float("-inf")  # log-probability of what cannot be
 LOGITS_AT_A_TIME = 2**23  # of a matrix that is made in parts: 32 MiB in float32
 # logits whose exponentials are held at a time: in a CPU's cache; 256 MiB of a GPU
 AT_A_TIME, AT_A_TIME_ON_GPU = 2**18, 2**26
-FARTHEST = -64.0  # log-probability from which its logit's sum is still read exactly
+FARTHEST = -64.0  # log-probability from which its logit's sum is read within 4e-6
 NARROW = (
     "--sb-bf16, --sb-int8 and --fp16 (half() in Python) each set the dtype of "
     "decoding, and only one of them can be given: leave the others out"

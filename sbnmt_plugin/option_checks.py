@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
+import torch
 from fairseq.models import MODEL_REGISTRY
 from fairseq.registry import REGISTRIES
 from fairseq.tasks.translation import TranslationConfig
@@ -90,15 +91,21 @@ def check_values(cfg: SBTranslationConfig) -> None:
 
 
 def check_model(cfg: SBTranslationConfig, model: Any, settings: Any) -> None:
-    """Refuse a model that does not write in the task's directions.
+    """Refuse a model that does not write in the task's directions, or compute here.
 
     Args:
         settings: of the model.
 
     Raises:
         ValueError: a one-directional architecture for two streams or the other way
-            round.
+            round; noise that fairseq computes on a GPU alone.
     """
+    noise = getattr(settings, "quant_noise_scalar", 0)
+    if noise and not torch.cuda.is_available():
+        raise ValueError(
+            "--quant-noise-scalar must be 0 without a GPU, in training and decoding, "
+            f"but is {noise} instead: train without it, or use a GPU"
+        )
     wanted = str(cfg.sb_direction)
     name = getattr(settings, "arch", None) or getattr(settings, "_name", "?")
     if wanted == "r2l" and (reason := said(model, "never_r2l")):

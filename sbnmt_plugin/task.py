@@ -122,6 +122,8 @@ class SBTranslationTask(StreamData):
         with writable(cfg):
             cfg.sb_direction = wanted
             cfg.sb_dictionaries = [fingerprint(dictionary) for dictionary in words]
+            if from_checkpoint:  # they are for gradients, and hide what a layer is
+                cfg.checkpoint_activations = cfg.offload_activations = False
         model = FairseqTask.build_model(self, cfg, from_checkpoint)
         check_model(self.cfg, model, cfg)
         said(model, "check_task")(self.cfg, not from_checkpoint)

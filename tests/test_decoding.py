@@ -79,7 +79,7 @@ class Replay:
                 x,
                 out["encoder_out"][0],
                 key_padding_mask=out["encoder_padding_mask"][0],
-                incremental_state=kv_cache.KVCache(self.layout),
+                incremental_state=kv_cache.KVCache(self.layout, out),
                 need_weights=False,
             )
             x = layer.encoder_attn_layer_norm(x + read)
@@ -279,9 +279,9 @@ def test_one_error_says_that_numbers_are_none(bad):
 
 
 def test_the_check_of_warnings_can_fail(monkeypatch):
-    def loud(broken):
+    def loud(*given):
         warnings.warn("invalid value", RuntimeWarning, stacklevel=1)
-        refuse(broken)
+        refuse(*given)
 
     refuse = answers.refuse
     monkeypatch.setattr(answers, "refuse", loud)
@@ -400,7 +400,7 @@ def half_attention(query, keys):
     for projection in module.q_proj, module.k_proj, module.v_proj, module.out_proj:
         torch.nn.init.eye_(projection.weight)
         torch.nn.init.zeros_(projection.bias)
-    cache = kv_cache.KVCache(Layout(2, 1))
+    cache = kv_cache.KVCache(Layout(2, 1), None)
     cache.begin(torch.zeros(query.size(1), 1))
     with torch.no_grad():
         _, weights = module.to(query.dtype)(query[0], keys, incremental_state=cache)

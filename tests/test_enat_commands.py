@@ -13,6 +13,7 @@ from commands import (
 )
 
 from sbnmt_plugin.families.enat.model import ENATModel
+from sbnmt_plugin.network.encoder import EncoderSelfAttention
 
 ENAT = [
     *["--arch", "enat_transformer_tiny", "--sb-direction", "l2r"],
@@ -72,6 +73,8 @@ def test_python_interactive_and_generate_translate_alike(
     hub = load_hub(ENATModel, model, gold_data, **files)
     same = {"beam": 5, "max_len_a": 1, "max_len_b": 5}
     assert_all_translate_alike(gold_data, model, hub, chosen, **same)
+    (led,) = hub.task.loaded.values()  # with the products of other models
+    assert type(led.model.encoder.layers[0].self_attn) is EncoderSelfAttention
 
 
 def test_a_teacher_chooses(gold_data, model, asked, teacher):

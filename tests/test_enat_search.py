@@ -1,6 +1,7 @@
 """ENAT's search against one sentence and one length at a time, in float64."""
 
 import math
+from argparse import Namespace
 
 import pretended
 import pytest
@@ -181,6 +182,7 @@ def test_numbers_that_are_none_are_an_error():
         ({"stop": "first"}, "--sb-stop first"),
         ({"unkpen": 1.0}, "--unkpen"),
         ({"print_alignment": "hard"}, "--print-alignment"),
+        ({"beam": 4, "nbest": 4}, "--nbest must be in 1 … 3, .* --beam 4 tries"),
     ],
 )
 def test_options_for_words_in_turn_are_refused(change, words):
@@ -206,6 +208,24 @@ def test_a_teacher_of_another_kind_is_refused():
     with pytest.raises(ValueError, match="--nat-teacher must be a Transformer, wh"):
         Teacher(enat_model(), SYMBOLS)
     Teacher(sb_model(), SYMBOLS)  # scores texts, too; its direction is checked before
+
+
+def test_a_teacher_limits_lengths():
+    """Learned positions have no more rows."""
+    few = {"decoder_learned_pos": True, "max_target_positions": 6}
+    led = Teacher(transformer(**few), SYMBOLS)
+    found = searched(enat_model(), options(), led=led)
+    assert max(len(h["tokens"]) for own in found for h in own) == 6
+
+
+def test_a_teacher_of_short_sources_is_refused():
+    search = ParallelGenerator([enat_model()], SYMBOLS, options())
+    loaded = {"t.pt": Teacher(transformer(max_source_positions=20), SYMBOLS)}
+    cfg = Namespace(nat_teacher="t.pt")
+    search.prepare(Namespace(cfg=cfg, loaded=loaded, max_positions=lambda: (20, 20)))
+    task = Namespace(cfg=cfg, loaded=loaded, max_positions=lambda: (21, 21))
+    with pytest.raises(ValueError, match=r"reads 20 .* --max-source-positions 20"):
+        search.prepare(task)
 
 
 def test_a_recorder_is_told():

@@ -164,3 +164,13 @@ def test_architectures_of_both_directions_are_named():
     with pytest.raises(ValueError, match="l2r needs a one-directional --arch"):
         cfg = task_config()(sb_direction="l2r")
         check_model(cfg, Namespace(bidirectional=True), settings)
+
+
+def test_noise_that_needs_a_gpu_is_refused_without(monkeypatch):
+    cfg = Namespace(sb_direction="l2r")
+    settings = Namespace(arch="transformer", quant_noise_scalar=0.1)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    check_model(cfg, transformer(), settings)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(ValueError, match="--quant-noise-scalar must be 0 wi"):
+        check_model(cfg, transformer(), settings)

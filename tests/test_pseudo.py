@@ -196,6 +196,7 @@ def test_a_batch_that_fails_is_translated_one_by_one(data, teacher):
     search = making.generator.generate
 
     def fragile(models, sample, **rest):
+        assert "id" not in sample  # of which an error would tell
         if len(sample["net_input"]["src_tokens"]) > 1:
             raise FloatingPointError("no number")
         return search(models, sample, **rest)

@@ -97,10 +97,14 @@ def traced(browser, tmp_path):
     arabic["steps"][-1]["bound"] = -0.7  # better than the worst: the length ended it
     path = tmp_path / "trace.jsonl"
     path.write_text("".join(json.dumps(x) + "\n" for x in (arabic, trace())))
-    read = traces.read_traces(path)
-    html = page.render("T", [], [traces.section(read)])
-    (tmp_path / "trace.html").write_text(html, encoding="utf-8")
-    browser.get((tmp_path / "trace.html").as_uri())
+    return opened(browser, path)
+
+
+def opened(browser, path):
+    """The page of a trace, beside its file."""
+    html = page.render("T", [], [traces.section(traces.read_traces(path))])
+    path.with_suffix(".html").write_text(html, encoding="utf-8")
+    browser.get(path.with_suffix(".html").as_uri())
     return browser
 
 
@@ -173,6 +177,23 @@ def test_the_pool_and_the_reason_are_shown(traced):
     assert "no live hypothesis could reach more than −1.500" in why
     answer = traced.find_element(By.CSS_SELECTOR, "#trace-pool .answer")
     assert answer.text.startswith("L2R")
+
+
+def test_a_rescored_answer_is_marked_and_explained(browser, tmp_path):
+    """Whom rescoring has chosen, the second of the search."""
+    other, best = trace()["pool"]
+    more = {"pool_score": -0.9, "l2r": -1.25, "r2l": -1.5}
+    pool = [{**best, "score": -3.65, **more}, {**other, "score": -4.0}]
+    rescored = trace(pool=pool, rescore=1.0)
+    path = tmp_path / "trace.jsonl"
+    path.write_text(json.dumps(rescored) + "\n")
+    opened(browser, path)
+    press(browser, Keys.END)
+    answer = browser.find_element(By.CSS_SELECTOR, "#trace-pool .answer")
+    assert answer.text.startswith("R2L −0.900")
+    why = text(browser, "why")
+    assert "score −3.650: −0.900 in the search, plus 1 times" in why
+    assert "−1.25 from L2R and −1.50 from R2L, divided by ((5 + 1) / 6)^0.6" in why
 
 
 def test_right_to_left_text_grows_from_the_other_side(traced):

@@ -3,9 +3,10 @@
 import commands
 import pytest
 import torch
-from commands import run_generate, run_train
+from commands import load, run_generate, run_train
 from steps import call, put
 
+from sbnmt_plugin.search.score_texts import check_scores_texts
 from sbnmt_plugin.tools import reranking
 from sbnmt_plugin.tools import text as texts
 from sbnmt_plugin.tools.commands import rerank
@@ -120,6 +121,32 @@ def test_each_teacher_proposes_all_of_its_beam(data, teachers, tmp_path, directi
 
     assert proposed(teacher) == expected
     assert proposed(hasty) != expected, "a search for the best must not do as well"
+
+
+@pytest.mark.parametrize("option", ["checkpoint_activations", "offload_activations"])
+def test_a_teacher_trained_with_less_memory_scores_texts(
+    data, teachers, tmp_path, option
+):
+    checkpoint = load(teachers[0])
+    setattr(checkpoint["cfg"]["model"], option, True)
+    torch.save(checkpoint, tmp_path / "model.pt")
+    words = [str(data), "--path", str(tmp_path / "model.pt"), "--cpu"]
+    (model,) = reranking.Translator([*words, "--sb-direction", "l2r"]).models
+    check_scores_texts(model, "--l2r")
+
+
+@pytest.mark.parametrize("short", [0, 1], ids=["l2r", "r2l"])
+def test_each_teacher_writes_what_the_other_can_score(data, teachers, tmp_path, short):
+    checkpoint = load(teachers[short])
+    settings = checkpoint["cfg"]["model"]
+    settings.max_source_positions, settings.max_target_positions = 9, 8
+    paths = list(map(str, teachers))
+    paths[short] = str(tmp_path / "model.pt")
+    torch.save(checkpoint, paths[short])
+    joined = reranking.Reranker([str(data), "--cpu"], *paths)
+    assert joined.max_positions == (9, 8)
+    for translator in joined, joined.r2l:
+        assert translator.models[0].max_decoder_positions() == 8
 
 
 def test_reranking_does_not_depend_on_batches(data, teachers, tmp_path):

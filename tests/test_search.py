@@ -28,7 +28,10 @@ from sbnmt_plugin.search import answers, pool, top_k
 from sbnmt_plugin.search import generator as generator_module
 from sbnmt_plugin.search.beam import expand
 from sbnmt_plugin.search.generator import Generator
-from sbnmt_plugin.search.logits_processing import ban_repeated_ngrams
+from sbnmt_plugin.search.logits_processing import (
+    ban_repeated_ngrams,
+    longest_outputs,
+)
 from sbnmt_plugin.search.options import SearchOptions, Symbols
 from sbnmt_plugin.search.penalties import LengthPenalty
 from sbnmt_plugin.search.pool import Pool, finished, within_horizon
@@ -312,9 +315,33 @@ def test_lengths_that_nothing_satisfies_are_refused():
         ours(SENTENCES, beam=4, min_len=3, max_len_b=2)
 
 
+def test_a_limit_beyond_64_bits_is_that_of_the_positions():
+    source, options = torch.tensor([[7, 8, EOS]]), SearchOptions(max_len_b=10**23)
+    models = [ScriptedModel()]
+    limits = longest_outputs(models, source, symbols(), options)
+    assert limits.tolist() == [models[0].max_decoder_positions() - 1]
+
+
+def test_no_least_length_binds_a_source_without_words():
+    source = torch.tensor([[7, 8, EOS], [PAD, PAD, EOS]])
+    options = SearchOptions(min_len=2, max_len_a=1.2, max_len_b=0)
+    limits = longest_outputs([ScriptedModel()], source, symbols(), options)
+    assert limits.tolist() == [3, 0]
+
+
 def test_scores_that_are_not_numbers_are_an_error(monkeypatch):
-    monkeypatch.setattr("scripted.script_row", lambda *a, **k: [math.nan] * VOCABULARY)
-    with pytest.raises(FloatingPointError, match="no hypothesis"):
+    """With the number of the sentence."""
+
+    def broken(sentence, *given, **more):
+        return (
+            [math.nan] * VOCABULARY
+            if sentence == SENTENCES[1]
+            else row(sentence, *given, **more)
+        )
+
+    row = script_row
+    monkeypatch.setattr("scripted.script_row", broken)
+    with pytest.raises(FloatingPointError, match="no hypothesis of sentence 1 has"):
         ours(SENTENCES[:2], beam=4)
 
 

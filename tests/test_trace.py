@@ -230,6 +230,10 @@ def test_fairseq_generate_writes_the_trace(data, trained, tmp_path, others):
         assert best["score"] == pytest.approx(
             won[i][won[i]["winner"]]["score"], abs=1e-4
         )
+        assert trace["rescore"] == bool(others)
+        for entry in trace["pool"] if others else ():
+            both = (entry["l2r"] + entry["r2l"]) * 6 / (5 + entry["length"])
+            assert entry["score"] == pytest.approx(entry["pool_score"] + both, abs=1e-3)
     with pytest.raises(ValueError, match=r"--sb-trace .* must be a new file"):
         run_generate(data, trained, "--sb-trace", path)
 

@@ -149,8 +149,8 @@ class SBTransformerDecoder(TransformerDecoderBase):
                 returned; None: no attention is.
 
         Returns:
-            rows (n, C), and fairseq's dictionary: ``attn`` holds None or the mean
-            (N, T, S) over heads of the attention to the source, in search (N, 1, S).
+            rows (n, C), and fairseq's dictionary: ``attn`` holds None or, in search
+            alone, the mean (N, 1, S) over heads of the attention to the source.
         """
         self.check(tokens, encoder_out, grid)
         grid.begin(tokens)

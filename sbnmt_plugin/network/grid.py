@@ -97,7 +97,7 @@ class AttentionGrid(dict[str, Any]):
         raise NotImplementedError
 
     def weights(self, weights: Tensor) -> Tensor:
-        """Turn cross-attention (H, B, DQ, S) into (H, N, T, S); in search T = 1."""
+        """Turn cross-attention of a search (H, B, DQ, S) into (H, N, 1, S)."""
         raise NotImplementedError
 
     def mask(self, dtype: torch.dtype, heads: int) -> Tensor | None:
@@ -205,10 +205,6 @@ class PackedBatch(AttentionGrid):
 
     def past_before(self, owner: Any, new: Tensor) -> Tensor:
         return F.pad(self.on_grid(new)[:-1], (0, 0, 0, 0, 1, 0))
-
-    def weights(self, weights: Tensor) -> Tensor:
-        streams: Tensor = weights.unflatten(2, (-1, self.shape[0]))
-        return streams.flatten(1, 2)
 
     def mask(self, dtype: torch.dtype, heads: int) -> Tensor:
         if self._mask is None or self._mask.dtype != dtype:

@@ -47,9 +47,7 @@ class KVCache(AttentionGrid):
             step or at every one.
     """
 
-    def __init__(
-        self, layout: Layout, encoder_out: Any = None, weights: bool = False
-    ) -> None:
+    def __init__(self, layout: Layout, encoder_out: Any, weights: bool = False) -> None:
         super().__init__(layout)
         self.encoder_out = encoder_out
         self.wants_weights = weights
@@ -184,8 +182,7 @@ class KVCache(AttentionGrid):
         for owner, pair in self._encoder.items():
             keys, values = (x.index_select(0, sentences) for x in pair)
             self._encoder[owner] = (keys, values)
-        if self.encoder_out is not None:
-            self.encoder_out = select_sentences(self.encoder_out, sentences)
+        self.encoder_out = select_sentences(self.encoder_out, sentences)
 
 
 def split_rows(x: Tensor, count: int, heads: int) -> Tensor:

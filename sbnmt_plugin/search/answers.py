@@ -22,7 +22,7 @@ from sbnmt_plugin.search.records import Hypothesis, Record
 def answers_of(
     pool: Pool,
     pointers: BackPointers,
-    sources: Tensor,
+    sample: dict[str, Any],
     symbols: Symbols,
     options: SearchOptions,
 ) -> tuple[list[list[Hypothesis]], list[Record]]:
@@ -31,7 +31,7 @@ def answers_of(
     Args:
         pool: of the B sentences.
         pointers: of their batch.
-        sources: (B, S) their tokens.
+        sample: fairseq's batch.
 
     Returns:
         At least one answer a sentence, best first; who wrote the best one, and best
@@ -44,9 +44,10 @@ def answers_of(
     ranked, places = (x.cpu().numpy() for x in ranking(pool, options.answering))
     none = np.flatnonzero(ranked[:, 0] == DEAD)
     if none.size:
-        refuse(pointers.broken(none))
+        refuse(pointers.broken(none), sample, int(none[0]))
     results: list[list[Hypothesis]] = []
     records: list[Record] = []
+    sources = sample["net_input"]["src_tokens"]
     found = hypotheses(pool, pointers, sources, symbols, options)
     for entries, order in zip(found, places.tolist()):
         results.append([entries[place] for place in order if place in entries])
@@ -57,19 +58,21 @@ def answers_of(
     return results, records
 
 
-def refuse(broken: bool) -> None:
-    """Say why a sentence has no answer.
+def refuse(broken: bool, sample: dict[str, Any], place: int) -> None:
+    """Say why the sentence at a place of a batch has no answer, by fairseq's number.
 
     Raises:
         FloatingPointError, ValueError: see :func:`answers_of`.
     """
+    ids = sample.get("id")
+    which = "a sentence" if ids is None else f"sentence {int(ids[place])}"
     if broken:
         raise FloatingPointError(
-            "no hypothesis of a sentence has a finite score: the model's "
+            f"no hypothesis of {which} has a finite score: the model's "
             "probabilities are not numbers (too high a learning rate? fp16 range?)"
         )
     raise ValueError(
-        "no hypothesis of a sentence can end: no token is left that "
+        f"no hypothesis of {which} can end: no token is left that "
         "--no-repeat-ngram-size, --min-len, --max-len-a, --max-len-b and the "
         "prefix allow, or --unkpen leaves none a finite score; loosen them"
     )

@@ -69,12 +69,7 @@ class Generator(Search):
             (:attr:`options.SearchOptions.stop_rank`), those come first and the rest
             is what had finished by then.
         """
-        net_input = {
-            key: value
-            for key, value in sample["net_input"].items()
-            if key != "prev_output_tokens"
-        }
-        scorers = [Scorer.encode(model, net_input) for model in self.models]
+        scorers = [Scorer.encode(x, sample["net_input"]) for x in self.models]
         return self.search(scorers, sample, prefix)
 
     def search(
@@ -92,12 +87,12 @@ class Generator(Search):
         pool, steps = self._translate(scorers, sources, prefix)
         pointers = BackPointers(steps, len(sources))
         results, records = answers_of(
-            pool, pointers, sources, self.symbols, self.options
+            pool, pointers, sample, self.symbols, self.options
         )
         if self.recorder is None:
             records = []
         if self.options.rescore:
-            rank_anew(scorers, results, records, self.symbols, self.options)
+            rank_anew(scorers, results, records, sample, self.symbols, self.options)
         if self.recorder is not None:
             self.recorder(sample, records)
         if self.tracer is not None:
@@ -142,8 +137,7 @@ class Generator(Search):
                 "sentence: raise --batch-size or --max-tokens, or give more lines"
             )
         max_len = longest_outputs(self.models, source, symbols, options)
-        ends = torch.stack(max_len.aminmax()).tolist() if count else (0, 0)
-        first_end, last_end = map(int, ends)
+        first_end, last_end = map(int, torch.stack(max_len.aminmax()).tolist())
         lengths = torch.arange(last_end + 3, device=device)
         worth = options.penalty.worth(lengths)
         dtype = wide(next(self.models[0].parameters()).dtype)

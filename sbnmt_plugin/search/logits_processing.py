@@ -32,16 +32,16 @@ def longest_outputs(
     # fairseq's LSTM says 1e5
     longest = int(min(model.max_decoder_positions() for model in models)) - 1
     lengths = source.ne(symbols.pad).sum(1).to(torch.float64)
-    found = options.max_len_a * lengths + options.max_len_b
+    found = options.max_len_a * lengths + float(options.max_len_b)
     found = found.clamp(-longest, longest).long()  # int64 has no 1e19
-    if len(source) and (least := int(found.min())) < options.min_len:
+    words = (source.ne(symbols.pad) & source.ne(symbols.eos)).any(1)
+    if (least := int(found.masked_fill(~words, longest).min())) < options.min_len:
         raise ValueError(
             f"--min-len must be ≤ the longest output allowed, but is "
             f"{options.min_len} where --max-len-a, --max-len-b and the decoder's "
             f"positions allow {least}: lower it or raise those"
         )
-    words = source.ne(symbols.pad) & source.ne(symbols.eos)
-    return found.masked_fill(~words.any(1), 0)
+    return found.masked_fill(~words, 0)
 
 
 def ban_repeated_ngrams(logits: Tensor, tokens: Tensor, size: int, banned: int) -> None:

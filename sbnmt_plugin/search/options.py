@@ -41,7 +41,7 @@ class Symbols:
 
 @dataclass(frozen=True)
 class SearchOptions:
-    """Options of the search; the defaults are fairseq's where it has one.
+    """Options of the search; fairseq's have its defaults, but for beam and nbest.
 
     Attributes:
         beam: k, hypotheses per sentence over all directions; of each, where the search

@@ -14,6 +14,8 @@ search's own scores.
 from __future__ import annotations
 
 import itertools
+import math
+from typing import Any
 
 import torch
 
@@ -30,6 +32,7 @@ def rank_anew(
     scorers: list[Scorer],
     results: list[list[Hypothesis]],
     records: list[Record],
+    sample: dict[str, Any],
     symbols: Symbols,
     options: SearchOptions,
 ) -> None:
@@ -40,12 +43,18 @@ def rank_anew(
     Args:
         results: of each sentence, best first; the candidates among them stay.
         records: of each sentence, or none, where nobody wants them.
+        sample: fairseq's batch.
+
+    Raises:
+        FloatingPointError: a score is no number, because the model gives none.
     """
     answers = [own[: options.most_answers] for own in results]
     others = [list(best.values()) for _, best in records] or [[] for _ in results]
     found = [[*own, *more] for own, more in zip(answers, others)]
     scores = rescore(scorers, found, symbols, options)
     for index, hypotheses in enumerate(found):
+        if any(map(math.isnan, scores[index])):
+            refuse(True, sample, index)
         worse = [-score for score in scores[index]]  # the best is the least
         order = sorted(range(len(hypotheses)), key=worse.__getitem__)
         count = len(answers[index])
@@ -74,7 +83,6 @@ def rescore(
         The new scores of each sentence's.
 
     Raises:
-        FloatingPointError: a score is no number, because the model gives none.
         ValueError: a decoder that cannot score given texts.
     """
     for scorer in scorers:
@@ -101,8 +109,6 @@ def rescore(
     for hypothesis, new, l2r, r2l in zip(hypotheses, *columns):
         hypothesis["pool_score"] = hypothesis["score"]
         hypothesis.update(score=new, l2r=l2r, r2l=r2l)
-    if score.isnan().any():
-        refuse(broken=True)
     values = iter(score.tolist())
     return [list(itertools.islice(values, len(own))) for own in found]
 

@@ -34,7 +34,7 @@ class Scorer:
 
         Args:
             model: fairseq's encoder-decoder.
-            net_input: of the batch, without ``prev_output_tokens``.
+            net_input: of the batch.
         """
         return cls(searchable(model), model.encoder.forward_torchscript(net_input))
 

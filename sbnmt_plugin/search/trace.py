@@ -20,7 +20,7 @@ from sbnmt_plugin.search.backpointers import BackPointers
 from sbnmt_plugin.search.beam import Batch
 from sbnmt_plugin.search.options import SearchOptions
 from sbnmt_plugin.search.pool import Pool, best_scores
-from sbnmt_plugin.search.records import RecordWriter
+from sbnmt_plugin.search.records import RESCORED, RecordWriter
 
 Entry = dict[str, Any]
 DIGITS = 4
@@ -30,8 +30,9 @@ class TraceWriter(RecordWriter):
     """Appends a line per sentence to a file that must be new.
 
     A line holds ``id``, ``source`` and what the search was asked to do (``beam``,
-    ``pairing``, ``penalty``, ``stop``, ``answer``); ``steps``; and ``pool``, the
-    finished hypotheses from which the answer, its first, was taken.
+    ``pairing``, ``penalty``, ``stop``, ``answer``, ``rescore``); ``steps``; and
+    ``pool``, the finished hypotheses from which the answer, its first, was taken.  With
+    --sb-rescore their scores are the new ones: see :class:`records.RecordWriter`.
 
     A step holds, per direction, its live hypotheses by rank, each with
 
@@ -48,8 +49,8 @@ class TraceWriter(RecordWriter):
                  (with --sb-reader before either is projected)
 
     ``finished``, what entered the pool in this step (:func:`ended_at`), and
-    ``bound`` and ``worst``: the best score that any live hypothesis can still reach,
-    and the last place of the pool, null until it is full.
+    ``bound`` and ``worst``: the best score that any live hypothesis that may answer can
+    still reach, and the last place of the pool, null until it is full.
     """
 
     flag = "--sb-trace"
@@ -177,16 +178,17 @@ class Tracer:
             "alpha": options.penalty.alpha,
             "stop": options.stop,
             "answer": options.answer,
+            "rescore": options.rescore,
         }
+        numbers = ("score", "total", *(RESCORED if options.rescore else ()))
         lines = []
         for index, record in enumerate(self.writer.sentences(sample)):
             pool = [
                 {
                     "direction": answer["direction"],
                     "tokens": self.writer.text(answer["tokens"]),
-                    "score": rounded(float(answer["score"])),
-                    "total": rounded(float(answer["total"])),
                     "length": len(answer["tokens"]),
+                    **{key: rounded(float(answer[key])) for key in numbers},
                 }
                 for answer in results[index]
             ]

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import torch
+from fairseq import utils
 from torch import Tensor
 
 from sbnmt_plugin.layout import L2R, R2L
@@ -36,6 +37,12 @@ class Reranker(Translator):
         self.r2l = Translator(others, nbest=None)
         check_scores_texts(self.models[0], f"--l2r {l2r}")
         check_scores_texts(self.r2l.models[0], f"--r2l {r2l}")
+        both = self.max_positions, self.r2l.max_positions
+        self.max_positions = utils.resolve_max_positions(*both)
+        decoders = [self.models[0].decoder, self.r2l.models[0].decoder]
+        most = min(decoder.max_positions() for decoder in decoders)
+        for decoder in decoders:  # each scores what the other has written
+            decoder.max_target_positions = most
 
     def best(self, batch: dict[str, Any]) -> list[dict[str, Any]]:
         """Return every sentence's best candidate, scored by a sum of log-probabilities.

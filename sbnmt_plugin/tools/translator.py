@@ -114,7 +114,9 @@ class Translator:
         if self.cuda:
             batch = utils.move_to_cuda(batch)
         try:
-            return list(zip(ids, self.best(batch)))
+            # errors name no id: callers number sentences in their own way
+            bare = {key: value for key, value in batch.items() if key != "id"}
+            return list(zip(ids, self.best(bare)))
         except (FloatingPointError, torch.OutOfMemoryError) as error:
             if len(ids) == 1:
                 return [(ids[0], str(error).split("\n")[0])]

@@ -25,6 +25,7 @@ from torch import Tensor
 
 from sbnmt_plugin.checkpoint_checks import check_checkpoints, check_interface
 from sbnmt_plugin.layout import L2R, NAMES
+from sbnmt_plugin.network.cpu_products import for_processor
 from sbnmt_plugin.numerics import DEAD, LOGITS_AT_A_TIME, log_sum_exp, wide
 from sbnmt_plugin.search.answers import refuse
 from sbnmt_plugin.search.logits_processing import longest_outputs
@@ -106,7 +107,7 @@ def load_teacher(path: str, task: Any, symbols: Symbols) -> Teacher:
             f"{FLAG} {path} must be a model of --sb-direction l2r, but is one of "
             f"{direction}: choose another"
         )
-    return Teacher(model, symbols)
+    return Teacher(for_processor(model), symbols)
 
 
 @register_search("parallel")
@@ -131,8 +132,13 @@ class ParallelGenerator(Search):
         self.teacher: Teacher | None = None
         beam = self.options.beam
         self.around = (beam - 1) // 2
+        lengths = 2 * self.around + 1
+        if (self.options.nbest or 0) > lengths:
+            raise ValueError(
+                f"--nbest must be in 1 … {lengths}, the lengths that --beam {beam} "
+                f"tries, but is {self.options.nbest} instead"
+            )
         if beam % 2 == 0:
-            lengths = 2 * self.around + 1
             logger.warning("--beam %d is even; trying %d lengths", beam, lengths)
 
     def unsupported(self) -> dict[str, Any]:
@@ -147,11 +153,23 @@ class ParallelGenerator(Search):
         }
 
     def prepare(self, task: Any) -> None:
-        """Load the teacher of ``--nat-teacher``, once for all searches of a task."""
+        """Load the teacher of ``--nat-teacher``, once for all searches of a task.
+
+        Raises:
+            ValueError: as :func:`load_teacher`; one that reads shorter sources.
+        """
         if (path := task.cfg.nat_teacher) is not None:
             if path not in task.loaded:
                 task.loaded[path] = load_teacher(path, task, self.symbols)
             self.teacher = task.loaded[path]
+            reading = self.teacher.model, self.model, task
+            most, *others = (reader.max_positions()[0] for reader in reading)
+            if most < min(others):
+                raise ValueError(
+                    f"{FLAG} {path} must read sources as long as the model's, but "
+                    f"reads {most} tokens: add --max-source-positions {most}, or "
+                    "choose another"
+                )
 
     def translate(
         self, sample: dict[str, Any], prefix: Tensor
@@ -178,7 +196,7 @@ class ParallelGenerator(Search):
         tokens, gained = self.write(inputs.select(rows), lengths.flatten())
         if self.teacher is not None:
             gained = self.teacher(net_input, tokens)
-        answers = self.answers(tokens, gained, lengths, new)
+        answers = self.answers(tokens, gained, lengths, new, sample)
         if self.recorder is not None:
             name = NAMES[L2R]
             self.recorder(sample, [(name, {name: best}) for best, *_ in answers])
@@ -191,7 +209,8 @@ class ParallelGenerator(Search):
             source: (B, S).
             expected: T₀, (B,).
         """
-        longest = longest_outputs([self.model], source, self.symbols, self.options) + 1
+        models = [self.model, *([self.teacher.model] if self.teacher else [])]
+        longest = longest_outputs(models, source, self.symbols, self.options) + 1
         near = torch.arange(-self.around, self.around + 1, device=source.device)
         least = max(2, self.options.min_len + 1)
         found = (expected[:, None] + near).clamp(min=least)
@@ -234,13 +253,14 @@ class ParallelGenerator(Search):
         return tokens, gained
 
     def answers(
-        self, tokens: Tensor, gained: Tensor, lengths: Tensor, new: Tensor
+        self, tokens: Tensor, gained: Tensor, lengths: Tensor, new: Tensor, sample: Any
     ) -> list[list[Hypothesis]]:
         """Make fairseq's dict of every candidate, best first, of equals the shorter.
 
         Args:
             tokens, gained: (N, T).
             lengths, new: (B, k), N = B k.
+            sample: fairseq's batch.
         """
         total = gained.to(torch.float64).sum(1).view_as(lengths)
         score = total / self.options.penalty.worth(lengths)
@@ -253,7 +273,7 @@ class ParallelGenerator(Search):
         alive = (score > DEAD).sum(1).tolist()
         for b, count in enumerate(alive):
             if not count:
-                refuse(broken=True)
+                refuse(True, sample, b)
             found.append([])
             for i, place in enumerate(places[b][:count]):
                 row, size = b * many + place, sizes[b][place]

@@ -147,9 +147,10 @@
       head.append(element("th", text, className));
     const thead = element("thead");
     thead.append(head);
-    const last = state.step === trace.steps.length;
+    const last = state.step === trace.steps.length, best = trace.pool[0];
+    const answers = (one) => last && one.direction === best.direction && one.tokens.join(" ") === best.tokens.join(" ");
     [...inside, ...outside].forEach((one, i) => {
-      const row = element("tr", undefined, [i >= inside.length ? "out" : "", one.step === state.step ? "new" : "", last && i === 0 ? "answer" : ""].join(" ").trim());
+      const row = element("tr", undefined, [i >= inside.length ? "out" : "", one.step === state.step ? "new" : "", answers(one) ? "answer" : ""].join(" ").trim());
       row.append(
         element("td", LABEL[one.direction], `won-${one.direction}`),
         element("td", number(one.score, 3), "value"),
@@ -182,9 +183,12 @@
     quote.dir = "auto";
     quote.append(element("bdi", answer.tokens.join(" ") || "(empty)"));
     box.append(quote);
-    const scored = trace.alpha === 0
-      ? `score ${number(answer.score, 3)}, the plain log-probability`
-      : `score ${number(answer.score, 3)}: log-probability ${number(answer.total)} of ${answer.length} tokens with </s>, divided by ${trace.penalty === "gnmt" ? `((5 + ${answer.length}) / 6)` : answer.length}^${trace.alpha}`;
+    const worth = `${trace.penalty === "gnmt" ? `((5 + ${answer.length}) / 6)` : answer.length}^${trace.alpha}`;
+    const scored = trace.rescore
+      ? `score ${number(answer.score, 3)}: ${number(answer.pool_score, 3)} in the search, plus ${trace.rescore} times the log-probabilities without interaction, ${number(answer.l2r)} from L2R and ${number(answer.r2l)} from R2L, divided by ${worth}`
+      : trace.alpha === 0
+        ? `score ${number(answer.score, 3)}, the plain log-probability`
+        : `score ${number(answer.score, 3)}: log-probability ${number(answer.total)} of ${answer.length} tokens with </s>, divided by ${worth}`;
     const list = element("ul");
     list.append(element("li", `${LABEL[answer.direction]} wrote it; ${scored}.`));
     list.append(element("li", trace.answer !== "best"
