@@ -132,13 +132,8 @@ class ParallelGenerator(Search):
         self.teacher: Teacher | None = None
         beam = self.options.beam
         self.around = (beam - 1) // 2
-        lengths = 2 * self.around + 1
-        if (self.options.nbest or 0) > lengths:
-            raise ValueError(
-                f"--nbest must be in 1 … {lengths}, the lengths that --beam {beam} "
-                f"tries, but is {self.options.nbest} instead"
-            )
         if beam % 2 == 0:
+            lengths = 2 * self.around + 1
             logger.warning("--beam %d is even; trying %d lengths", beam, lengths)
 
     def unsupported(self) -> dict[str, Any]:
