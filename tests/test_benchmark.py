@@ -101,10 +101,12 @@ def test_ctranslate2_translates_with_the_same_weights(held):
     """Random weights put two words so close that rounding may decide."""
     pytest.importorskip("ctranslate2")
     converted = MAKE("CTranslate2", "float32")
+    task = converted.system.loaded.task = object()
     converted.prepare(CASE)
     held["fairseq"].prepare(CASE)
     texts = converted.translate(), held["fairseq"].translate()
     assert sum(a == b for a, b in zip(*texts)) >= 2
+    assert converted.system.loaded.task is task  # which has the test set
 
 
 @pytest.mark.parametrize("name", CONVERTED[1:])

@@ -74,9 +74,12 @@ class CTranslate2(Exported):
 
     def __init__(self, spec: Spec, dtype: str) -> None:
         self.loaded, self.how = load(spec, NAMES[L2R]), (spec, dtype, NAMES[L2R])
+        self.loaded.model = None
 
     def search(self, case: Case) -> Search:
+        loaded = self.loaded  # whose task has the test set
         super().__init__(*self.how, workers=1 if case.batch == 1 else WORKERS)
+        self.loaded = loaded
         return super().search(case)
 
     def answers(self, sources: list[list[str]], case: Case) -> list[tuple[str, ...]]:
