@@ -57,25 +57,27 @@ def test_a_tokeniser_is_advised_for_scripts_without_blanks(
     assert not capsys.readouterr().err
 
 
-def test_a_tokeniser_whose_model_cannot_be_fetched_is_one_line(tmp_path, monkeypatch):
-    def offline(**_):
-        raise URLError("no network")
-
-    monkeypatch.setattr("sbnmt_plugin.tools.scoring.BLEU", offline)
-    text = put(tmp_path / "h", "a")
-    words = ["--hypothesis", text, "--reference", text, "--tokenize", "flores200"]
-    with pytest.raises(ValueError, match=r"flores200: its model must .* no network"):
-        call(score, *words)
-
-
-def test_a_tokeniser_without_its_package_is_one_line(tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("tokeniser", "error", "message"),
+    [
+        (
+            "ja-mecab",
+            RuntimeError("\nPlease install them.\n\n  pip install sacrebleu[ja]\n"),
+            "Please .* pip install sacrebleu",
+        ),
+        ("flores200", URLError("no network"), "its model must .* no network"),
+    ],
+)
+def test_a_tokeniser_that_lacks_something_is_one_line(
+    tokeniser, error, message, tmp_path, monkeypatch
+):
     def lacking(**_):
-        raise RuntimeError("\nPlease install them.\n\n  pip install sacrebleu[ja]\n")
+        raise error
 
     monkeypatch.setattr("sbnmt_plugin.tools.scoring.BLEU", lacking)
     text = put(tmp_path / "h", "a")
-    words = ["--hypothesis", text, "--reference", text, "--tokenize", "ja-mecab"]
-    with pytest.raises(ValueError, match=r"ja-mecab: Please .* pip install sacrebleu"):
+    words = ["--hypothesis", text, "--reference", text, "--tokenize", tokeniser]
+    with pytest.raises(ValueError, match=f"{tokeniser}: {message}"):
         call(score, *words)
 
 

@@ -53,10 +53,12 @@ def unlike(
     """Say how many target lines do not come back from their tokens, if any."""
     path = part_of("train", source, target).files(data)[1]
     changed, tried = changed_lines([*islice(lines_of(path), SAMPLE)], rules, lowercase)
+    if not changed:
+        return []
     share = 100 * len(changed) / tried
     said = f"{share:.1f} % of {tried:,} lines of {path.name} differ when detokenised"
     advice = f" (above {WORTH} %): take --subwords sentencepiece, which changes none"
-    return [f"{said}{advice * (share > WORTH)}."] * bool(changed)
+    return [f"{said}{advice * (share > WORTH)}."]
 
 
 def alone(rows: Iterator[Row]) -> tuple[list[int], int]:
