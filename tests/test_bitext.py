@@ -344,12 +344,17 @@ def test_the_duration_is_that_of_the_launch_that_is_watched(tmp_path, monkeypatc
     monkeypatch.setattr(duration, "forecast", lambda _, lines: heard.put(lines) or "x")
     log, launch = tmp_path / "log", costs.LAUNCH
     log.write_text(f"{launch}1\nslow\n", "utf-8")
-    duration.watch(log, [])
+    with duration.watched(log, []):
+        with pytest.raises(queue.Empty):
+            heard.get(timeout=0.3)
+        with open(log, "a", encoding="utf-8") as file:
+            file.write(f"{launch}2\nfast\n")
+        assert heard.get(timeout=20) == [f"{launch}2", "fast"]
+    with duration.watched(log, []):  # ended before anything was launched
+        pass
+    log.write_text(f"{launch}3\nfast\n", "utf-8")
     with pytest.raises(queue.Empty):
         heard.get(timeout=0.3)
-    with open(log, "a", encoding="utf-8") as file:
-        file.write(f"{launch}2\nfast\n")
-    assert heard.get(timeout=20) == [f"{launch}2", "fast"]
 
 
 def test_a_missing_sentencepiece_is_told_before_anything_is_made(tmp_path, monkeypatch):

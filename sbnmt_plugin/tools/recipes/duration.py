@@ -6,8 +6,7 @@ import contextlib
 import re
 import sys
 import threading
-import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from sbnmt_plugin.tools.recipes.costs import LAUNCH, read_log
@@ -58,19 +57,27 @@ def last_launch(log: Path) -> list[str]:
     return lines[starts[-1] :] if starts else []
 
 
-def watch(log: Path, trainings: Sequence[Step]) -> None:
+@contextlib.contextmanager
+def watched(log: Path, trainings: Sequence[Step]) -> Iterator[None]:
     """Tell a forecast, once, as soon as the first training is launched and has a speed.
 
-    It is looked for beside the run, and no longer than this process lives.
+    It is looked for beside the block, and no longer than the block lasts.
     """
     before = last_launch(log)[:1]
+    ended = threading.Event()
 
     def look() -> None:
-        told = ""
-        while not told:
-            time.sleep(LOOK)
+        while not ended.wait(LOOK):
             lines = last_launch(log)
             told = forecast(trainings, lines) if lines[:1] != before else ""
-        print(f"\n{told}\n", file=sys.stderr, flush=True)
+            if told:
+                print(f"\n{told}\n", file=sys.stderr, flush=True)
+                return
 
-    threading.Thread(target=look, daemon=True).start()
+    thread = threading.Thread(target=look, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
