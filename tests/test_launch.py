@@ -55,8 +55,13 @@ def two_runs(tmp_path_factory):
     in_process.make(folder, "--work", one, "--processes", 1)
     shutil.copytree(one, two, ignore=lambda *_: {"teacher-l2r", "results", "logs"})
     words = step_command("recipe", folder, "--work", two, "--processes", 2)
-    subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
+    with open(root / "told", "w") as told:
+        subprocess.run(words, check=True, stdout=subprocess.DEVNULL, stderr=told)
     return one, two
+
+
+def test_a_recipe_tells_nothing_of_fairseqs_beside_its_steps(two_runs):
+    assert not (two_runs[0].parent / "told").read_text()
 
 
 def test_a_batch_that_cannot_be_shared_is_refused_before_anything_runs(tmp_path):

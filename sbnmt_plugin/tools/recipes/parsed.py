@@ -38,7 +38,10 @@ def parse_all(commands: dict[str, list[str]]) -> None:
     Raises:
         ValueError: see :func:`check_options`.
     """
-    from sbnmt_plugin.register import register
+    from sbnmt_plugin import quiet
+
+    with quiet.while_importing():
+        from sbnmt_plugin.register import register
 
     register()
     for name, words in commands.items():
