@@ -1,7 +1,6 @@
 """Task ``sb_translation``: its model, its search, its training step, validation."""
 
 import functools
-import itertools
 import os
 from argparse import Namespace
 from typing import Any
@@ -42,7 +41,7 @@ from sbnmt_plugin.option_checks import (
     refuse_out_of_scope,
 )
 from sbnmt_plugin.search.arguments import check_names, search_options
-from sbnmt_plugin.search.records import RecordWriter, on_host
+from sbnmt_plugin.search.records import RecordWriter
 from sbnmt_plugin.search.registry import Search, search_for
 from sbnmt_plugin.search.trace import Tracer, TraceWriter
 from sbnmt_plugin.task_data import StreamData
@@ -258,18 +257,12 @@ class SBTranslationTask(StreamData):
         prefix_tokens: Any = None,
         constraints: Any = None,
     ) -> Any:
-        """Search; a batch that a caller has made itself is completed first.
-
-        Returns:
-            hypotheses of each sentence, theirs on the CPU: see :func:`on_host`.
-        """
+        """Search; a batch that a caller has made itself is completed first."""
         for complete in self._completions:
             sample = {**sample, "net_input": complete(sample["net_input"])}
-        answers = super().inference_step(
+        return super().inference_step(
             generator, models, sample, prefix_tokens, constraints
         )
-        found = iter(on_host([answer for own in answers for answer in own]))
-        return [list(itertools.islice(found, len(own))) for own in answers]
 
     def valid_step(self, sample: dict[str, Any], model: Any, criterion: Any) -> Any:
         """Compute the loss on streams' labels, BLEU on the natural-order target."""

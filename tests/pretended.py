@@ -61,6 +61,12 @@ class OnDevice(torch.Tensor):
         return format(self.cpu(), how)
 
 
+def lie_on_the_cpu(answers):
+    """Whether all of a search's answers, of any device, lie where they are read."""
+    values = [x for own in answers for answer in own for x in answer.values()]
+    return not any(isinstance(x, OnDevice) for x in values) and len(values) > 0
+
+
 class Device(TorchDispatchMode):
     """While it is entered, tensors can be made on the pretended device.
 

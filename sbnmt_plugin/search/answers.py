@@ -1,4 +1,4 @@
-"""Answers of a batch, in the shape of fairseq's hypotheses."""
+"""Answers of a batch, in the shape of fairseq's hypotheses, on the CPU."""
 
 from __future__ import annotations
 
@@ -104,36 +104,29 @@ def hypotheses(
     backwards = np.array(options.directions)[order] == R2L
     natural = natural_order(lengths, tokens.shape[1], backwards)
     tokens, gained = (np.take_along_axis(x, natural, 1) for x in (tokens, gained))
-    device = sources.device
-    texts = apart(tokens, lengths, device)
+    texts = apart(tokens, lengths)
     columns: dict[str, Sequence[Any]] = {
         "tokens": texts,
-        "score": torch.from_numpy(score[at]).to(device).unbind(),
-        "total": torch.from_numpy(totals).to(device).unbind(),
+        "score": torch.from_numpy(score[at]).unbind(),
+        "total": torch.from_numpy(totals).unbind(),
         "attention": [None] * len(lengths),
         "alignment": [torch.empty(0)] * len(lengths),
-        "positional_scores": apart(gained, lengths, device),
+        "positional_scores": apart(gained, lengths),
         "direction": [NAMES[options.directions[i]] for i in order],
-        "partner_tokens": partners(
-            pointers, options.layout, at, lengths, ranks, device
-        ),
+        "partner_tokens": partners(pointers, options.layout, at, lengths, ranks),
     }
     attention = pointers.columns.get("attention")
     if attention is not None:
         steps = np.arange(tokens.shape[1])
         looks = attention[steps, sentence[:, None], order[:, None], paths.asked]
         looks = np.take_along_axis(looks, natural[..., None], 1)  # (E, T, S)
-        host = torch.device("cpu")  # fairseq asks for every link
-        columns["attention"] = [x.t() for x in apart(looks, lengths, device)]
+        looked = apart(looks, lengths)
+        columns["attention"] = [x.t() for x in looked]
         soft = options.print_alignment == "soft"
         extract = utils.extract_soft_alignment if soft else utils.extract_hard_alignment
         columns["alignment"] = [
             extract(look, source, text, symbols.pad, symbols.eos)
-            for look, source, text in zip(
-                apart(looks, lengths, host),
-                sources.cpu()[sentence],
-                apart(tokens, lengths, host),
-            )
+            for look, source, text in zip(looked, sources.cpu()[sentence], texts)
         ]
     found: list[dict[int, Hypothesis]] = [{} for _ in sources]
     places = order * score.shape[2] + entry
@@ -156,11 +149,10 @@ def natural_order(lengths: Array, longest: int, backwards: Array) -> Array:
     return np.where(backwards[:, None] & (turned >= 0), turned, place)
 
 
-def apart(values: Array, lengths: Array, device: torch.device) -> tuple[Tensor, ...]:
+def apart(values: Array, lengths: Array) -> tuple[Tensor, ...]:
     """Split off the first L of each row's values (E, T, …), as tensors of their own."""
     shown = np.arange(values.shape[1]) < lengths[:, None]
-    packed = torch.from_numpy(values[shown]).to(device)
-    parts: tuple[Tensor, ...] = packed.split(lengths.tolist())
+    parts: tuple[Tensor, ...] = torch.from_numpy(values[shown]).split(lengths.tolist())
     return parts
 
 
@@ -170,7 +162,6 @@ def partners(
     at: Sequence[Array],
     lengths: Array,
     ranks: Array,
-    device: torch.device,
 ) -> Sequence[Tensor | None]:
     """Return the partner's live prefix at each entry's end, in the order of writing."""
     if layout.directions == 1:
@@ -178,4 +169,4 @@ def partners(
     shape = pointers.sentences, layout.directions, layout.beam
     rows = layout.partners(torch.arange(math.prod(shape))).view(shape).numpy()
     place = np.unravel_index(rows[at[0], at[1], ranks], shape)
-    return apart(pointers.walk(place, lengths - 1).tokens, lengths - 1, device)
+    return apart(pointers.walk(place, lengths - 1).tokens, lengths - 1)

@@ -6,33 +6,13 @@ import json
 import os
 from typing import Any
 
-import torch
 from fairseq import utils
-from torch import Tensor
 
 from sbnmt_plugin.layout import NAMES
 
 Hypothesis = dict[str, Any]  # fairseq's, and what ours has beside: see :mod:`answers`
 Record = tuple[str, dict[str, Hypothesis]]  # who won; each direction's best
 RESCORED = ("pool_score", "l2r", "r2l")
-
-
-def on_host(hypotheses: list[Hypothesis]) -> list[Hypothesis]:
-    """Copy hypotheses to the CPU, by one host-device synchronisation for each key.
-
-    One for each number would be slow, above all where others use the GPU too.
-    """
-    found = [dict(hypothesis) for hypothesis in hypotheses]
-    for key in {key for hypothesis in found for key in hypothesis}:
-        held = [h for h in found if isinstance(h.get(key), Tensor)]
-        held = [h for h in held if h[key].device.type != "cpu"]
-        if held:
-            values = [hypothesis[key] for hypothesis in held]
-            packed = torch.cat([value.reshape(-1) for value in values]).cpu()
-            parts = packed.split([value.numel() for value in values])
-            for hypothesis, value, part in zip(held, values, parts):
-                hypothesis[key] = part.view(value.shape)
-    return found
 
 
 class RecordWriter:
@@ -82,11 +62,9 @@ class RecordWriter:
             records: of each sentence; no best hypothesis where a direction has none.
         """
         lines = []
-        each = iter(on_host([own for _, best in records for own in best.values()]))
         for record, (winner, best) in zip(self.sentences(sample), records):
-            written = {name: next(each) for name in best}
             record["winner"] = winner
-            record.update({name: self._entry(written.get(name)) for name in NAMES})
+            record.update({name: self._entry(best.get(name)) for name in NAMES})
             lines.append(record)
         self.append(lines)
 

@@ -51,7 +51,8 @@ def rank_anew(
     answers = [own[: options.most_answers] for own in results]
     others = [list(best.values()) for _, best in records] or [[] for _ in results]
     found = [[*own, *more] for own, more in zip(answers, others)]
-    scores = rescore(scorers, found, symbols, options)
+    device = sample["net_input"]["src_tokens"].device
+    scores = rescore(scorers, found, symbols, options, device)
     for index, hypotheses in enumerate(found):
         if any(map(math.isnan, scores[index])):
             refuse(True, sample, index)
@@ -71,6 +72,7 @@ def rescore(
     found: list[list[Hypothesis]],
     symbols: Symbols,
     options: SearchOptions,
+    device: torch.device,
 ) -> list[list[float]]:
     """Add what both directions say of each hypothesis, and to its score W times that.
 
@@ -78,6 +80,7 @@ def rescore(
         scorers: of all B sentences.
         found: hypotheses of each sentence; changed: ``score`` becomes the new one,
             ``pool_score`` is the old one, ``l2r`` and ``r2l`` are log-probabilities.
+        device: of the models.
 
     Returns:
         The new scores of each sentence's.
@@ -96,13 +99,10 @@ def rescore(
     streams, places = texts_to_score(found, interacts)
     hypotheses = [hypothesis for own in found for hypothesis in own]
     known = torch.stack([hypothesis["total"] for hypothesis in hypotheses])
-    device = known.device
-    scores = score_texts(scorers, streams, symbols, device)
-    scored = scores.sum(2).flatten()
-    index = torch.tensor(places, device=device)
-    total = torch.cat([known.to(scored), scored]).index_select(0, index).view(-1, 2)
+    scored = score_texts(scorers, streams, symbols, device).sum(2).flatten().cpu()
+    total = torch.cat([known, scored])[torch.tensor(places)].view(-1, 2)
     lengths = [len(hypothesis["tokens"]) for hypothesis in hypotheses]
-    worth = options.penalty.worth(torch.tensor(lengths, device=total.device))
+    worth = options.penalty.worth(torch.tensor(lengths))
     gained = total.sum(1) / worth
     score = torch.stack([h["score"] for h in hypotheses]) + options.rescore * gained
     columns = score.unbind(), *(x.unbind() for x in total.unbind(1))

@@ -76,6 +76,7 @@ class AsynchronousGenerator(Search):
         written = [*written[shift:], *written[:shift]]  # round the batch
         rows = [F.pad(x, (1, 0), value=self.symbols.starts[R2L]) for x in written]
         tokens = pad_sequence(rows, batch_first=True, padding_value=self.symbols.pad)
+        tokens = tokens.to(prefix.device)
         forward = [
             Scorer(model.decoder, model.with_reverse(source, tokens))
             for model, source in zip(self.models, sources)

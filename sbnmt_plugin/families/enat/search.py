@@ -257,6 +257,7 @@ class ParallelGenerator(Search):
             lengths, new: (B, k), N = B k.
             sample: fairseq's batch.
         """
+        tokens, gained, lengths, new = (x.cpu() for x in (tokens, gained, lengths, new))
         total = gained.to(torch.float64).sum(1).view_as(lengths)
         score = total / self.options.penalty.worth(lengths)
         score = score.masked_fill(~(new & score.isfinite()), DEAD)
@@ -264,7 +265,7 @@ class ParallelGenerator(Search):
         total = total.gather(1, order)
         many = lengths.size(1)
         found: list[list[Hypothesis]] = []
-        sizes, places = torch.stack([lengths, order]).tolist()  # one synchronisation
+        sizes, places = lengths.tolist(), order.tolist()
         alive = (score > DEAD).sum(1).tolist()
         for b, count in enumerate(alive):
             if not count:
