@@ -23,6 +23,7 @@ from sbnmt_plugin.__main__ import main
 from sbnmt_plugin.tools.commands import recipe as run_recipe
 from sbnmt_plugin.tools.recipes import costs, runner
 from sbnmt_plugin.tools.recipes.step import Step
+from sbnmt_plugin.tools.results import sweep_runs
 
 FORMAT = "%(asctime)s | %(levelname)s | %(name)s | %(message)s"  # fairseq's
 
@@ -39,11 +40,15 @@ def run(self: runner.Runner, step: Step) -> None:
         return
     # fairseq keeps the best score of the process's last training there
     vars(checkpoint_utils.save_checkpoint).pop("best", None)
-    arguments = words[3:]
-    if arguments[0] == "fairseq-generate":
-        arguments += NO_WORKERS  # one would outlive the command, in this process
+    run_here(words[3:], log, step.name)
+
+
+def run_here(arguments: list[str], log: Path, name: str) -> None:
+    """Run a command of the package's, with its log."""
+    if arguments[0] in ("fairseq-generate", "fairseq-train"):
+        arguments = [*arguments, *NO_WORKERS]  # one would outlive it, in this process
     with open(log, "a", encoding="utf-8") as file, contextlib.ExitStack() as stack:
-        file.write(costs.launch_line(step.name))
+        file.write(costs.launch_line(name))
         handler = logging.StreamHandler(file)
         handler.setFormatter(logging.Formatter(FORMAT, "%Y-%m-%d %H:%M:%S"))
         logging.getLogger().addHandler(handler)
@@ -58,8 +63,15 @@ def run(self: runner.Runner, step: Step) -> None:
         try:
             main()
         except SystemExit as stop:
-            assert not stop.code, f"{step.name} failed: {words}"
+            assert not stop.code, f"{name} failed: {arguments}"
         file.write(costs.end_line(0.5))
+
+
+def decode(folder: Path, words: list[str]) -> float:
+    """In place of sweep_runs.decode."""
+    folder.mkdir(parents=True, exist_ok=True)
+    run_here(["fairseq-generate", *words], folder / "log", folder.name)
+    return float(costs.told(sweep_runs.SPEED, costs.read_log(folder / "log"))[-1])
 
 
 def load(path: Path) -> ModuleType:
@@ -87,7 +99,10 @@ def verdict(path: Path, capsys: pytest.CaptureFixture, *words: object):
 
 def make(recipe: Path, *words: object) -> None:
     """Run ``sbnmt recipe`` with all its commands in this process."""
-    with mock.patch.object(runner.Runner, "run", run):
+    with (
+        mock.patch.object(runner.Runner, "run", run),
+        mock.patch.object(sweep_runs, "decode", decode),
+    ):
         call(run_recipe, recipe, *words)
 
 

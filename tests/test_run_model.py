@@ -114,7 +114,6 @@ def test_a_model_folder_of_another_choice_is_removed(tmp_path):
 TINY = [
     *("--encoder-layers", 1, "--decoder-layers", 1, "--encoder-embed-dim", 16),
     *("--decoder-embed-dim", 16, "--encoder-ffn-embed-dim", 16),
-    *("--num-workers", 0),  # one would outlive its training, in this process
     *("--decoder-ffn-embed-dim", 16, "--eval-bleu-args", '{"beam": 2, "max_len_b": 9}'),
 ]
 
