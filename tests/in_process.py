@@ -150,11 +150,12 @@ def shrink(
 
 
 def write_recipe(folder: Path, **changes: object) -> Path:
-    """Write the toy recipe with almost no data, one epoch and three rows."""
+    """Write the toy recipe with almost no data, one epoch, short texts, three rows."""
     toy = yaml.safe_load((ROOT / "examples" / "toy" / "recipe.yaml").read_text())
     for options in toy["systems"].values():
         options.pop("--max-epoch", None)
     few = {"average": 0, "bpe": {"kind": "joint", "merges": 40}, "jobs": 1}
     few |= {"rows": ["teacher-l2r", "teacher-r2l", "sb"], "systems": toy["systems"]}
+    few["decode"] = ["--beam", 4, "--lenpen", 0.6, "--max-len-b", 5]  # it has no end
     few |= {"sb_train": toy["sb_train"] | {"--max-epoch": 1}}
     return shrink("toy", folder, **few | changes)

@@ -10,17 +10,19 @@ import copy
 import inspect
 from typing import Any
 
-from hydra._internal import config_loader_impl, utils
+from hydra._internal import utils
 from hydra._internal.config_loader_impl import ConfigLoaderImpl
 from hydra._internal.config_repository import CachingConfigRepository
+from hydra._internal.defaults_list import create_defaults_list
 from hydra.core.config_store import ConfigStore
 from hydra.core.override_parser.overrides_parser import OverridesParser
+from omegaconf import OmegaConf
 
 parsed: dict[tuple[str, str], Any] = {}
 parse_anew = OverridesParser.parse_rule
 chosen: dict[tuple[Any, ...], Any] = {}  # list of defaults by what chooses it
-choose_anew = config_loader_impl.create_defaults_list
 composed: dict[int, Any] = {}  # configuration by the number of its list of defaults
+load_anew = ConfigLoaderImpl._load_configuration_impl
 compose_anew = ConfigLoaderImpl._compose_config_from_defaults_list
 store = ConfigStore.store
 
@@ -41,19 +43,35 @@ def begin(self: CachingConfigRepository, delegate: Any) -> None:
 def choose(
     repo: Any, config_name: Any, overrides_list: list[Any], **options: Any
 ) -> Any:
-    """In place of create_defaults_list."""
+    """Return what create_defaults_list returns."""
     values = [x for x in overrides_list if "." in x.key_or_group]
     choices = [x.input_line for x in overrides_list if "." not in x.key_or_group]
     places = [source.path for source in repo.get_sources()]
     key = (config_name, *choices, None, *places, *options.values())
     if key not in chosen:
-        found = choose_anew(repo, config_name, overrides_list, **options)
+        found = create_defaults_list(repo, config_name, overrides_list, **options)
         if [*map(id, found.config_overrides)] != [*map(id, values)]:
             return found
         chosen[key] = found
     again = copy.copy(chosen[key])
     again.config_overrides = values
     return again
+
+
+def load(self: ConfigLoaderImpl, **options: Any) -> Any:
+    """In place of ConfigLoaderImpl._load_configuration_impl, without Hydra's own part.
+
+    Who asks for a configuration by a function, and not by a command, gets none of it.
+    """
+    if options["from_shell"]:
+        return load_anew(self, **options)
+    name, overrides = options["config_name"], options["overrides"]
+    values, repo = self._parse_overrides_and_create_caching_repo(name, overrides)
+    defaults = choose(repo, name, values, prepend_hydra=False, skip_missing=False)
+    found = self._compose_config_from_defaults_list(defaults.defaults, repo)
+    OmegaConf.set_struct(found, True)
+    self._apply_overrides_to_config(defaults.config_overrides, found)
+    return found
 
 
 def compose(self: ConfigLoaderImpl, defaults: list[Any], repo: Any) -> Any:
@@ -81,7 +99,7 @@ class WithoutSource:
 
 OverridesParser.parse_rule = parse_rule
 CachingConfigRepository.__init__ = begin
-config_loader_impl.create_defaults_list = choose
+ConfigLoaderImpl._load_configuration_impl = load
 ConfigLoaderImpl._compose_config_from_defaults_list = compose
 ConfigStore.store = store_anew
 utils.inspect = WithoutSource

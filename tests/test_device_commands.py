@@ -35,7 +35,7 @@ from sbnmt_plugin.tools.recipes import runner
 pytestmark = pretended.needed
 # (a dropout draws in the order of memory, which the two devices do not share)
 SB = [*SB, "--sb-future-dropout", 0]
-EPOCHS = ["--max-epoch", 2, "--no-epoch-checkpoints", "--log-interval", 1]
+BRIEF = ["--no-epoch-checkpoints", "--log-interval", 1, "--max-epoch"]
 BLEU = ["--eval-bleu", "--eval-bleu-args", '{"beam": 4}']
 TRAININGS = {
     "sb": [*SB, "--sb-lambda", 1, "--sb-probe", 2, *BLEU],
@@ -54,7 +54,7 @@ def parameters(path):
 
 def assert_trains_the_same(name, data, folder):
     # with Adam's own ε the sign of a gradient of rounding alone would move a weight
-    words = [*TRAININGS[name], *EPOCHS, "--adam-eps", 1e-4]
+    words = [*TRAININGS[name], *BRIEF, 1, "--adam-eps", 1e-4]
     expected = parameters(run_train(data, folder / "cpu", *words))
     with gpu():
         path = run_train(data, folder / "gpu", *words, cpu=False)
@@ -77,7 +77,7 @@ def test_amp_unscales_gradients_once(data, tmp_path):
 
     Adam's ε is as large as gradients are: what is divided twice would move less.
     """
-    words = [*SB, *EPOCHS, "--adam-eps", 1e-3, "--clip-norm", 0]
+    words = [*SB, *BRIEF, 1, "--adam-eps", 1e-3, "--clip-norm", 0]
     amp = ["--amp", "--fp16-init-scale", 2**14]
     with gpu():
         plain = run_train(data, tmp_path / "plain", *words, cpu=False)
@@ -99,7 +99,7 @@ def test_a_training_there_learns_in_narrow_numbers(
     numbers, gold_data, tmp_path, caplog
 ):
     caplog.set_level("INFO")
-    words = [*TRAININGS["noise"], *EPOCHS, numbers]
+    words = [*TRAININGS["noise"], *BRIEF, 2, numbers]
     with gpu():
         run_train(gold_data, tmp_path, *words, cpu=False)
     losses = [float(x) for x in re.findall(r"epoch \d+ \| loss ([\d.]+)", caplog.text)]
