@@ -23,12 +23,10 @@ setup(
         "sbnmt_plugin.examples": ["*/recipe.yaml", "*/*.py"],
     },
     entry_points={"console_scripts": ["sbnmt = sbnmt_plugin.__main__:main"]},
-    python_requires=">=3.10,<3.13",
+    python_requires=">=3.11,<3.13",
     install_requires=[
-        # fairseq's own release does not run on today's Python and torch; both
-        # distributions provide the module `fairseq`
-        "ve-fairseq==0.12.3; python_version >= '3.11'",
-        "fairseq-fixed==0.12.3.1; python_version < '3.11'",
+        # the module `fairseq`, whose own release does not run on today's Python
+        "ve-fairseq==0.12.3",
         "torch>=2.6",  # older ones load checkpoints unsafely by default,
         "hydra-core>=1.3.2,<1.4",
         "omegaconf>=2.3,<2.4",

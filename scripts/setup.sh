@@ -5,8 +5,8 @@
 #
 # usage: scripts/setup.sh
 #   PYTHON=python3.12        interpreter to create .venv with.  Without it: python3,
-#                            python3.12, python3.11 or python3.10, the first that is
-#                            Python 3.10, 3.11 or 3.12; else uv installs Python 3.12
+#                            python3.12 or python3.11, the first that is Python 3.11
+#                            or 3.12; else uv installs Python 3.12
 #   VENV=.venv               where to create it
 #   LOCKED=1                 exactly the files of requirements.lock, by their hashes
 #                            (Linux on x86-64, Python 3.11, CPU)
@@ -15,7 +15,7 @@ cd "$(dirname "$0")/.."
 
 venv=${VENV:-.venv}
 cpu_index=https://download.pytorch.org/whl/cpu
-versions=(3.12 3.11 3.10)
+versions=(3.12 3.11)
 [[ -z ${LOCKED:-} ]] || versions=(3.11)
 
 say() { printf '\n== %s\n' "$*"; }

@@ -101,10 +101,9 @@ def machine(tmp_path):
     ("there", "chosen"),
     [
         ({"python3": "3.11"}, "python3"),
-        ({"python3": "3.10", "python3.12": "3.12", "uv": "3.12"}, "python3"),
+        ({"python3": "3.10", "python3.12": "3.12", "uv": "3.12"}, "python3.12"),
         ({"python3": "3.13", "python3.12": "3.12", "python3.11": "3.11"}, "python3.12"),
         ({"python3": "3.14", "python3.11": "3.11", "uv": "3.12"}, "python3.11"),
-        ({"python3": "3.9", "python3.10": "3.10"}, "python3.10"),
         ({"python3": "3.13", "python3.12": None, "python3.11": "3.11"}, "python3.11"),
         ({"python3.12": "3.12"}, "python3.12"),
         ({"python3": "3.13", "uv": "3.12"}, "uv"),
@@ -161,7 +160,7 @@ def test_without_any_the_commands_that_help_are_told(machine, there):
     done = machine.run()
     assert done.returncode == 1
     assert machine.notes == []
-    assert "python3.12 python3.11 python3.10 is one of Python 3.12 3.11" in done.stderr
+    assert "python3.12 python3.11 is one of Python 3.12 3.11" in done.stderr
     for command in COMMANDS:
         assert command in done.stderr
 
@@ -172,7 +171,7 @@ def test_a_python_that_is_named_is_the_only_one_asked(machine):
     machine.add("mine", "3.11")
     done = machine.run(PYTHON="python3.13")
     assert done.returncode == 1
-    assert "PYTHON must be one of Python 3.12 3.11 3.10" in done.stderr
+    assert "PYTHON must be one of Python 3.12 3.11, " in done.stderr
     assert "but python3.13 is Python 3.13.7." in done.stderr
     assert "PYTHON=none was not found." in machine.run(PYTHON="none").stderr
     assert machine.run(PYTHON="mine").returncode == 0

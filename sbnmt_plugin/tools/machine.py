@@ -12,7 +12,7 @@ from pathlib import Path
 from sbnmt_plugin import __version__
 from sbnmt_plugin.tools.command_names import HOME
 
-PACKAGES = ("torch", "ve-fairseq", "fairseq-fixed", "sacrebleu")
+PACKAGES = ("torch", "ve-fairseq", "sacrebleu")
 
 
 def commit() -> str:
