@@ -26,7 +26,7 @@ LANGUAGE = re.compile("[A-Za-z0-9][A-Za-z0-9_]*")
 WIDER = ("--cpu", "--bf16", "--amp")  # of which none goes with --fp16
 # options of fairseq-train that tie a run's steps together
 OWN = "--save-dir --no-save --restore-file --finetune-from-model --continue-once "
-OWN += "--user-dir --task --criterion --arch -a --sb-direction"
+OWN += "--user-dir --task --criterion --arch -a --sb-direction --seed --log-format"
 SPELT_HERE = {"-s": "--source", "-t": "--target"}
 SPELT_HERE |= {f"{flag}-lang": flag for flag in SPELT_HERE.values()}
 
