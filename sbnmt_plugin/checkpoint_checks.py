@@ -13,12 +13,7 @@ from typing import Any
 
 from fairseq.models import ARCH_MODEL_REGISTRY
 
-from sbnmt_plugin.checkpoints import (
-    OPTIONS,
-    Checkpoint,
-    read_checkpoint,
-    settings_of,
-)
+from sbnmt_plugin.checkpoints import OPTIONS, Checkpoint, read_checkpoint, settings_of
 from sbnmt_plugin.symbols import TAGS
 
 # settings by which the same weights compute something else; ties, by which one matrix

@@ -9,12 +9,7 @@ from fairseq.modules import MultiheadAttention
 from torch import Tensor
 
 from sbnmt_plugin.network.dot_product import attend_at_once, split_heads
-from sbnmt_plugin.numerics import (
-    additive,
-    attention_dtype,
-    by_onednn,
-    narrow_products,
-)
+from sbnmt_plugin.numerics import additive, attention_dtype, by_onednn, narrow_products
 
 POSITIONS = 100_000  # as many as fairseq's LSTM takes
 

@@ -226,12 +226,7 @@ def ended_at(pool: Pool, place: int, length: int) -> list[Entry]:
     """
     columns = (x[place].tolist() for x in (pool.score, pool.length, pool.rank))
     return [
-        {
-            "direction": name,
-            "score": rounded(score),
-            "length": length,
-            "rank": rank,
-        }
+        {"direction": name, "score": rounded(score), "length": length, "rank": rank}
         for name, *entries in zip(NAMES, *columns)
         for score, ended, rank in zip(*entries)
         if ended == length and score > DEAD

@@ -47,6 +47,4 @@ GROUPS = {
 }
 STEPS = {name: text for group in GROUPS.values() for name, text in group.items()}
 # name of a step that is gone, and the command that does its work
-RETIRED = {
-    "campaign": "it is `python -m campaign`, run in the tests folder of a clone",
-}
+RETIRED = {"campaign": "it is `python -m campaign`, run in the tests folder of a clone"}

@@ -129,10 +129,7 @@ class ForwardLayer(OneStreamLayer):
             reverse_padding: (B, T) True at padding.
         """
         return super().forward(
-            x,
-            (encoder_out, reverse),
-            (encoder_padding_mask, reverse_padding),
-            **others,
+            x, (encoder_out, reverse), (encoder_padding_mask, reverse_padding), **others
         )
 
 

@@ -22,10 +22,7 @@ from torch import Tensor
 
 from sbnmt_plugin.families.abd.decoder import BackwardDecoder, ForwardDecoder
 from sbnmt_plugin.layout import L2R, R2L, Layout
-from sbnmt_plugin.network.transformer import (
-    FamilyTransformer,
-    register_architectures,
-)
+from sbnmt_plugin.network.transformer import FamilyTransformer, register_architectures
 
 ALONE = Layout(directions=1)  # each decoder's rows: a stream a sentence
 

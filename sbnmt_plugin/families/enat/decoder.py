@@ -39,10 +39,7 @@ TEMPERATURE = 0.3  # τ
 
 
 def stretch_weights(
-    read: Tensor,
-    written: Tensor,
-    raw: bool = False,
-    dtype: torch.dtype = torch.float32,
+    read: Tensor, written: Tensor, raw: bool = False, dtype: torch.dtype = torch.float32
 ) -> Tensor:
     """Compute ω, (B, T, Z), in this dtype.
 
@@ -97,9 +94,7 @@ class ENATDecoderLayer(TransformerDecoderLayerBase):
         super().__init__(cfg, no_encoder_attn)
         self.need_attn = False  # nobody asks for its weights
         self.positional_attn = MultiheadAttention(
-            self.embed_dim,
-            cfg.decoder.attention_heads,
-            dropout=cfg.attention_dropout,
+            self.embed_dim, cfg.decoder.attention_heads, dropout=cfg.attention_dropout
         )
         self.positional_attn_layer_norm = LayerNorm(self.embed_dim, export=cfg.export)
 

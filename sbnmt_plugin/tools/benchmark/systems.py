@@ -18,13 +18,7 @@ from sbnmt_plugin.search.penalties import LengthPenalty
 from sbnmt_plugin.symbols import TAGS
 from sbnmt_plugin.tools.benchmark.cases import Case
 from sbnmt_plugin.tools.benchmark.converted import CTranslate2, Exported
-from sbnmt_plugin.tools.benchmark.models import (
-    ALONE,
-    Batch,
-    Search,
-    Spec,
-    load,
-)
+from sbnmt_plugin.tools.benchmark.models import ALONE, Batch, Search, Spec, load
 
 
 class Fairseq:

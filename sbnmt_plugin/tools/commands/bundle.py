@@ -111,10 +111,7 @@ def add_side(args: argparse.Namespace, place: int, folder: Path) -> Side:
             known = f"{len(words)} words of {args.data / dictionary}"
             raise ValueError(f"--codes must be given: {cut} of {known} are subwords")
     return Side(
-        language=language,
-        tokeniser=rules,
-        lowercase=args.lowercase,
-        codes=codes,
+        language=language, tokeniser=rules, lowercase=args.lowercase, codes=codes
     )
 
 

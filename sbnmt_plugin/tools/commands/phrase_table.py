@@ -25,11 +25,7 @@ from sbnmt_plugin.tools.phrase_extraction import (
     consistent_spans,
     linked_sentences,
 )
-from sbnmt_plugin.tools.text import (
-    check_parallel,
-    refuse_overwriting,
-    write_lines,
-)
+from sbnmt_plugin.tools.text import check_parallel, refuse_overwriting, write_lines
 from sbnmt_plugin.tools.word_links import (
     found_by_eflomal,
     grow_diag_final_and,

@@ -19,10 +19,7 @@ from sbnmt_plugin.tools.recipes.settings import (
 from sbnmt_plugin.tools.recipes.stages import Settings
 from sbnmt_plugin.tools.recipes.step import Step, in_order
 from sbnmt_plugin.tools.recipes.systems import SYSTEMS
-from sbnmt_plugin.tools.recipes.systems.system import (
-    DIRECTIONS,
-    MULTILINGUAL,
-)
+from sbnmt_plugin.tools.recipes.systems.system import DIRECTIONS, MULTILINGUAL
 from sbnmt_plugin.tools.recipes.training_steps import TrainingSteps
 
 

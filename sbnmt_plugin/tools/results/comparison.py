@@ -14,11 +14,7 @@ from sbnmt_plugin.tools.recipes.row_steps import check_row
 from sbnmt_plugin.tools.recipes.rows import Row
 from sbnmt_plugin.tools.recipes.settings import references
 from sbnmt_plugin.tools.recipes.systems import OPPONENTS
-from sbnmt_plugin.tools.results.bootstrap import (
-    bootstrap,
-    of_all_seeds,
-    seeds_together,
-)
+from sbnmt_plugin.tools.results.bootstrap import bootstrap, of_all_seeds, seeds_together
 from sbnmt_plugin.tools.results.table import TableRow
 from sbnmt_plugin.tools.scoring import bleu, tokeniser_of
 from sbnmt_plugin.tools.text import as_written, read_lines

@@ -98,11 +98,7 @@ def scored(
         own = [text[here] for text in given]
         scores.append({"BLEU": tokenised_bleu(tokens[here], own, *how)})
     bleu = mean(scores)["BLEU"]
-    done = {
-        "BLEU": bleu["score"],
-        "signature": bleu["signature"],
-        "sentences/s": speed,
-    }
+    done = {"BLEU": bleu["score"], "signature": bleu["signature"], "sentences/s": speed}
     write_json(folder / "result.json", {"job": job, **done})
     return done
 

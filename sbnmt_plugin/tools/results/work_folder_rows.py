@@ -8,12 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sbnmt_plugin.tools.machine import machine
-from sbnmt_plugin.tools.recipes.costs import (
-    LEFT_OUT,
-    PEAK_MEMORY,
-    WALL,
-    step_cost,
-)
+from sbnmt_plugin.tools.recipes.costs import LEFT_OUT, PEAK_MEMORY, WALL, step_cost
 from sbnmt_plugin.tools.recipes.row_steps import check_row
 from sbnmt_plugin.tools.recipes.rows import Row
 from sbnmt_plugin.tools.recipes.stages import (

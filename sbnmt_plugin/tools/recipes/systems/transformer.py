@@ -13,6 +13,4 @@ TRANSFORMERS = {
     "rerank": System("Rerank-NMT, k = 10 + 10", joins=("teacher-l2r", "teacher-r2l")),
 }
 # the baseline where the R2L direction is the better one
-RIGHT_TO_LEFT = {
-    "transformer-pr": System("Transformer, R2L, y_g + y_pr", "pr", R2L),
-}
+RIGHT_TO_LEFT = {"transformer-pr": System("Transformer, R2L, y_g + y_pr", "pr", R2L)}
