@@ -43,8 +43,9 @@ from sbnmt_plugin.families.two_way import decoder as two_way_axes
 from sbnmt_plugin.families.two_way.decoder import GridState
 from sbnmt_plugin.families.two_way.model import TwoWayModel, transpose_weights
 from sbnmt_plugin.network.grid import AttentionGrid
+from sbnmt_plugin.network.protocol import said
 from sbnmt_plugin.tools.commands import average
-from sbnmt_plugin.tools.translator import refuse_at_once
+from sbnmt_plugin.tools.word_alignment import attention_of
 
 pytestmark = pytest.mark.usefixtures("float64_fairseq")
 TRANSFORMERS = [name for name in FAMILIES if name.startswith(("sb", "abd", "enat"))]
@@ -297,9 +298,9 @@ ONE = ["--max-epoch", 1, "--no-epoch-checkpoints"]
 
 def test_who_writes_all_words_at_once_is_told_apart():
     with pytest.raises(ValueError, match=r"--path must be .* but a ENATModel writes"):
-        refuse_at_once(enat_model(), "--path")
+        attention_of(enat_model(), {}, 1)
     for model in rnn_model(), two_way_model():
-        refuse_at_once(model, "--path")
+        assert not said(model, "writes_at_once")
 
 
 def test_models_of_other_kinds_have_no_mean(data, tmp_path):

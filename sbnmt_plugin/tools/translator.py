@@ -14,7 +14,6 @@ from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from sbnmt_plugin.fairseq_options import LINES
 from sbnmt_plugin.given_options import refuse_typed
 from sbnmt_plugin.hub import MAX_TOKENS
-from sbnmt_plugin.network.protocol import said
 from sbnmt_plugin.register import register
 from sbnmt_plugin.task_options import flag_of
 from sbnmt_plugin.tools.command_names import PLUGIN
@@ -138,22 +137,6 @@ class Translator:
     def text(self, hypothesis: Any) -> str:
         """Return the tokens of a hypothesis as text, subwords not joined."""
         return self.task.target_dictionary.string(hypothesis["tokens"])
-
-
-def refuse_at_once(model: Any, flag: str) -> None:
-    """Refuse a model that writes all words at once where each must know those before.
-
-    Args:
-        flag: that names it.
-
-    Raises:
-        ValueError: with it.
-    """
-    if said(model, "writes_at_once"):
-        raise ValueError(
-            f"{flag} must be a model that writes word by word, but a "
-            f"{type(model).__name__} writes all at once: use another"
-        )
 
 
 def refuse_ignored(cfg: Any) -> None:

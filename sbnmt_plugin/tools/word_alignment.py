@@ -21,7 +21,7 @@ from torch import Tensor
 from sbnmt_plugin.layout import L2R, R2L
 from sbnmt_plugin.network.fairseq_decoder import searchable
 from sbnmt_plugin.network.protocol import said
-from sbnmt_plugin.tools.translator import Translator, refuse_at_once
+from sbnmt_plugin.tools.translator import Translator
 from sbnmt_plugin.tools.word_links import Links, parse_links
 from sbnmt_plugin.training.dataset import SBLanguagePairDataset
 
@@ -134,7 +134,11 @@ def attention_of(model: Any, net_input: dict[str, Any], directions: int) -> Tens
     Raises:
         ValueError: there is no attention, or none step by step.
     """
-    refuse_at_once(model, "--path")
+    if said(model, "writes_at_once"):
+        raise ValueError(
+            "--path must be a model that writes word by word, but a "
+            f"{type(model).__name__} writes all at once: use another"
+        )
     given = dict(net_input)
     tokens = given.pop("prev_output_tokens")
     encoder_out = model.encoder.forward_torchscript(given)

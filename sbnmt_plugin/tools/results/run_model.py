@@ -58,10 +58,8 @@ class Decoded:
 
     def run(self, row: Row) -> Path:
         """Return the folder of what a row writes with its best setting."""
-        runs, best = Path(f"{self.sweep(row)}.runs"), self.best(row)
-        found = runs / self.split / best.folder(row.name)
-        # older ones are named by the place of the row in its sweep, the first
-        return found if found.exists() else runs / best.folder("0")
+        folder = self.best(row).folder(row.name)
+        return Path(f"{self.sweep(row)}.runs") / self.split / folder
 
     def texts(self, row: Row) -> list[str]:
         """Return what a row writes with its best setting, detokenised, line by line."""
