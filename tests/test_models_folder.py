@@ -122,7 +122,8 @@ def test_standard_output_has_the_text(folder, model, tmp_path, capfdbinary):
         (["FOLDER", "--input", "IN", "--output", "x", "--records", "x"], "read and"),
         (["FOLDER", "--input", "IN", "--output", "MODEL"], "must not be in"),
         (["FOLDER", "--input", "."], r"\.: Is a directory|'\.'"),
-        (["none", "--input", "IN"], "must be a model folder"),
+        (["none", "--input", "IN"], "must be a model folder, .* that sbnmt bundle"),
+        (["WORK", "--input", "IN"], "must be a model folder, .*: give .*work/model$"),
         (["FOLDER", "--input", "GZIP"], "is compressed: zcat .* | sbnmt translate"),
         (["FOLDER", "--input", "WIDE"], "must be UTF-8, but is UTF-16: iconv"),
         (["FOLDER", "--input", "none"], "none"),
@@ -135,7 +136,9 @@ def test_a_users_mistake_is_told(folder, tmp_path, words, message):
     (tmp_path / "gzip").write_bytes(gzip.compress(b"w1"))
     (tmp_path / "wide").write_bytes("w1".encode("utf-16"))
     names = {"FOLDER": folder, "IN": raw, "LINK": link, "MODEL": folder / "model.yaml"}
-    names |= {"GZIP": tmp_path / "gzip", "WIDE": tmp_path / "wide"}
+    (work := tmp_path / "work").mkdir()
+    (work / "model").symlink_to(folder)
+    names |= {"WORK": work, "GZIP": tmp_path / "gzip", "WIDE": tmp_path / "wide"}
     with pytest.raises((ValueError, OSError), match=message):
         ended(*(names.get(word, word) for word in words))
     assert raw.read_text() == "w1\n"

@@ -152,19 +152,21 @@ def read_description(folder: Path) -> Description:
     """
     path = folder / NAME
     if not path.is_file():
+        own = folder / "model"  # of the work folder of a recipe
+        made = "one that sbnmt bundle, sbnmt export or a recipe has made"
         raise FileNotFoundError(
-            f"{folder} must be a model folder, but has no {NAME}: give one that sbnmt "
-            "bundle, sbnmt export or a recipe has made"
+            f"{folder} must be a model folder, but has no {NAME}: give "
+            f"{own if (own / NAME).is_file() else made}"
         )
     try:
         found = checked(parsed(path))
         found |= {name: Side(**found[name]) for name in ("source", "target")}
         found["directions"] = tuple(found["directions"])
-        made = Description(**found)
-        check_files(folder, made)
+        description = Description(**found)
+        check_files(folder, description)
     except ValueError as error:
         raise ValueError(f"{path}: {error}; {REMEDY}") from error
-    return made
+    return description
 
 
 def parsed(path: Path) -> Any:
