@@ -20,10 +20,8 @@ from omegaconf import OmegaConf
 
 parsed: dict[tuple[str, str], Any] = {}
 parse_anew = OverridesParser.parse_rule
-chosen: dict[tuple[Any, ...], Any] = {}  # list of defaults by what chooses it
-composed: dict[int, Any] = {}  # configuration by the number of its list of defaults
+composed: dict[tuple[Any, ...], Any] = {}  # configuration by what chooses it
 load_anew = ConfigLoaderImpl._load_configuration_impl
-compose_anew = ConfigLoaderImpl._compose_config_from_defaults_list
 store = ConfigStore.store
 
 
@@ -40,24 +38,6 @@ def begin(self: CachingConfigRepository, delegate: Any) -> None:
     self.cache = {}
 
 
-def choose(
-    repo: Any, config_name: Any, overrides_list: list[Any], **options: Any
-) -> Any:
-    """Return what create_defaults_list returns."""
-    values = [x for x in overrides_list if "." in x.key_or_group]
-    choices = [x.input_line for x in overrides_list if "." not in x.key_or_group]
-    places = [source.path for source in repo.get_sources()]
-    key = (config_name, *choices, None, *places, *options.values())
-    if key not in chosen:
-        found = create_defaults_list(repo, config_name, overrides_list, **options)
-        if [*map(id, found.config_overrides)] != [*map(id, values)]:
-            return found
-        chosen[key] = found
-    again = copy.copy(chosen[key])
-    again.config_overrides = values
-    return again
-
-
 def load(self: ConfigLoaderImpl, **options: Any) -> Any:
     """In place of ConfigLoaderImpl._load_configuration_impl, without Hydra's own part.
 
@@ -65,27 +45,25 @@ def load(self: ConfigLoaderImpl, **options: Any) -> Any:
     """
     if options["from_shell"]:
         return load_anew(self, **options)
-    name, overrides = options["config_name"], options["overrides"]
-    values, repo = self._parse_overrides_and_create_caching_repo(name, overrides)
-    defaults = choose(repo, name, values, prepend_hydra=False, skip_missing=False)
-    found = self._compose_config_from_defaults_list(defaults.defaults, repo)
+    name = options["config_name"]
+    overrides, repo = self._parse_overrides_and_create_caching_repo(
+        name, options["overrides"]
+    )
+    values = [x for x in overrides if "." in x.key_or_group]
+    choices = [x.input_line for x in overrides if "." not in x.key_or_group]
+    key = (name, *choices, None, *(source.path for source in repo.get_sources()))
+    if key not in composed:
+        defaults = create_defaults_list(repo, name, overrides, False, False)
+        assert [*map(id, defaults.config_overrides)] == [*map(id, values)]
+        composed[key] = self._compose_config_from_defaults_list(defaults.defaults, repo)
+    found = copy.deepcopy(composed[key])
     OmegaConf.set_struct(found, True)
-    self._apply_overrides_to_config(defaults.config_overrides, found)
+    self._apply_overrides_to_config(values, found)
     return found
-
-
-def compose(self: ConfigLoaderImpl, defaults: list[Any], repo: Any) -> Any:
-    """In place of ConfigLoaderImpl._compose_config_from_defaults_list."""
-    if not any(defaults is each.defaults for each in chosen.values()):
-        return compose_anew(self, defaults, repo)
-    if id(defaults) not in composed:
-        composed[id(defaults)] = compose_anew(self, defaults, repo)
-    return copy.deepcopy(composed[id(defaults)])
 
 
 def store_anew(self: ConfigStore, *words: Any, **options: Any) -> None:
     """In place of ConfigStore.store: another configuration may be the same no more."""
-    chosen.clear()
     composed.clear()
     store(self, *words, **options)
 
@@ -100,6 +78,5 @@ class WithoutSource:
 OverridesParser.parse_rule = parse_rule
 CachingConfigRepository.__init__ = begin
 ConfigLoaderImpl._load_configuration_impl = load
-ConfigLoaderImpl._compose_config_from_defaults_list = compose
 ConfigStore.store = store_anew
 utils.inspect = WithoutSource
