@@ -156,13 +156,7 @@ def write_recipe(folder: Path, **changes: object) -> Path:
         options.pop("--max-epoch", None)
     few = {"average": 0, "bpe": {"kind": "joint", "merges": 40}, "jobs": 1}
     few |= {"rows": ["teacher-l2r", "teacher-r2l", "sb"], "systems": toy["systems"]}
-    few["decode"] = [
-        "--beam",
-        4,
-        "--lenpen",
-        0.6,
-        "--max-len-b",
-        5,
-    ]  # else it writes on
+    # such a model writes on until it is stopped
+    few["decode"] = ["--beam", 4, "--lenpen", 0.6, "--max-len-b", 5]
     few |= {"sb_train": toy["sb_train"] | {"--max-epoch": 1}}
     return shrink("toy", folder, **few | changes)
