@@ -116,7 +116,7 @@ class KVCache(AttentionGrid):
 
     def past_before(self, owner: Any, new: Tensor) -> Tensor:
         """Return :meth:`past` moved by a step, that of a hypothesis's parent."""
-        before = self._last.get(owner, torch.zeros_like(new))
+        before = self._last[owner] if owner in self._last else torch.zeros_like(new)
         self._last[owner] = new
         return self.past((owner, "before"), before)[0]
 
