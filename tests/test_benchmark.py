@@ -213,6 +213,13 @@ def test_the_headline_is_what_is_measured_unasked():
     assert names == set(SYSTEMS) - set(choices.SLOW)
 
 
+@pytest.mark.parametrize("emulated", (False, True))
+def test_bfloat16_is_measured_where_the_processor_has_it(monkeypatch, emulated):
+    monkeypatch.setattr(measuring, "can_pack", lambda dtype: not emulated)
+    wanted = {"float32", "int8"} | (set() if emulated else {"bfloat16"})
+    assert {dtype for _, dtype in measuring.systems(options())} == wanted
+
+
 def test_a_recipes_models_are_measured_as_recipes_decode_and_with_nobodys_options():
     recipes, nobodys = grid("headline", trained=True)
     assert recipes.limits == {"max_len_a": 1.0, "max_len_b": 50}

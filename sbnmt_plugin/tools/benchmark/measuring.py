@@ -13,6 +13,7 @@ from statistics import mean, median, quantiles
 
 import torch
 
+from sbnmt_plugin.network.cpu_products import can_pack
 from sbnmt_plugin.tools import origin
 from sbnmt_plugin.tools.benchmark.cases import Case
 from sbnmt_plugin.tools.benchmark.choices import LOW, SLOW
@@ -33,6 +34,8 @@ BASELINE = "fairseq", WIDE
 def systems(args: argparse.Namespace) -> list[Name]:
     """Return names of systems and types of weights, fairseq's in float32 first.
 
+    Not bfloat16 on a CPU without instructions for it, which is several times slower.
+
     Raises:
         ValueError: --systems has an unknown name.
     """
@@ -45,8 +48,9 @@ def systems(args: argparse.Namespace) -> list[Name]:
                 f"--systems must be of {', '.join(SYSTEMS)}, but has {name!r}: "
                 "leave it out"
             )
-    found = pairs(LOW[args.device])
-    return [BASELINE, *(s for s in found if s[0] in wanted and s != BASELINE)]
+    found = [s for s in pairs(LOW[args.device]) if s[0] in wanted and s != BASELINE]
+    slow = set() if can_pack(torch.bfloat16) else {"bfloat16"}
+    return [BASELINE, *(s for s in found if s[1] not in slow)]
 
 
 def head(args: argparse.Namespace) -> Row:

@@ -11,7 +11,8 @@ source, so that all searches run the same number of steps.  With --work the reci
 test set is translated as recipes do, and with nobody's options, and BLEU stands beside
 the speed.  Every system is a process of its own.  Within a case they take turns, and
 ratios to fairseq are taken round by round.  A first run of each is not counted.  A
-system that fails has its reason in the table.
+system that fails has its reason in the table.  A CPU without instructions for bfloat16
+has no rows of it.
 
 OUTPUT receives benchmark.json after every case, of which sbnmt table --page OUTPUT
 makes tables.  Interrupted, the same command goes on with the cases that are missing.
