@@ -34,6 +34,7 @@ from sbnmt_plugin.network.cpu_products import (
     PackedLinear,
     can_pack,
     for_decoding,
+    may_pay,
 )
 from sbnmt_plugin.network.next_tokens import NextTokens
 
@@ -231,6 +232,7 @@ def rows_of(count):
 def mkl_keeps_up(monkeypatch):
     """A processor of Intel's."""
     monkeypatch.setattr(numerics, "mkl_lags", lambda: False)
+    monkeypatch.setattr(precision, "mkl_lags_at_the_output", lambda: False)
 
 
 @needs_float32
@@ -246,6 +248,25 @@ def test_a_large_float32_weight_is_packed_for_few_rows(copies):
         assert torch.equal(packed(many), layer(many))  # torch's own product
         assert packed._packed is not None  # few rows will come again
     assert len(copies) == 1
+
+
+@needs_float32
+@pytest.mark.usefixtures("mkl_keeps_up")
+@pytest.mark.parametrize("lags", [True, False])
+def test_an_output_layer_is_packed_for_all_rows_where_mkl_lags(
+    monkeypatch, copies, lags
+):
+    monkeypatch.setattr(precision, "mkl_lags_at_the_output", lambda: lags)
+    monkeypatch.setattr(precision, "MANY_OUTPUTS", 40 * 48 - 1)
+    for outputs, inputs in (48, 40), (47, 40), (40, 48):  # large and wide, and neither
+        layer, packed = layers(inputs, outputs)
+        rows = torch.randn(precision.FEW_ROWS + 1, inputs)
+        assert may_pay(layer.weight) == (lags and outputs == 48)
+        packed(rows).sum().backward()  # a training multiplies as ever
+        with torch.no_grad():
+            torch.testing.assert_close(packed(rows), layer(rows), rtol=0, atol=1e-5)
+        assert (packed._packed is not None) == (lags and outputs == 48)
+    assert len(copies) == lags
 
 
 @needs_float32
@@ -612,6 +633,7 @@ def test_no_product_is_of_an_expanded_matrix(monkeypatch):
 
 def test_who_has_made_the_processor_decides(monkeypatch):
     lags = numerics.mkl_lags.__wrapped__
+    at_the_output = numerics.mkl_lags_at_the_output.__wrapped__
     makers = {"vendor_id: GenuineIntel": False, "vendor_id: AuthenticAMD": True}
     monkeypatch.setattr(torch.backends.mkl, "is_available", lambda: True)
     monkeypatch.setattr(torch.backends.mkldnn, "is_available", lambda: True)
@@ -622,6 +644,7 @@ def test_who_has_made_the_processor_decides(monkeypatch):
         for maker, slow in makers.items():
             monkeypatch.setattr(numerics, "maker", lambda found=maker: found)
             assert lags() == (slow and capability == "AVX512")
+            assert at_the_output() == (slow and capability == "AVX2")
 
 
 def test_a_processor_names_its_maker():

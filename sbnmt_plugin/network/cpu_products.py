@@ -11,10 +11,16 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from sbnmt_plugin.network.encoder import EncoderSelfAttention
-from sbnmt_plugin.numerics import NARROW, by_onednn, narrow_products
+from sbnmt_plugin.numerics import (
+    NARROW,
+    by_onednn,
+    mkl_lags_at_the_output,
+    narrow_products,
+)
 
 LARGE = 2**22  # elements of a float32 weight from which packing it pays, and
 FEW_ROWS = 64  # for how many rows
+MANY_OUTPUTS = 2**20  # of one that pays for all rows where MKL lags at the output
 # multiplications of a product from which oneDNN's pays where MKL lags: it makes a
 # kernel for every new shape, which takes as long as MKL takes for these
 MUCH = 2**24
@@ -127,7 +133,15 @@ def can_pack(dtype: torch.dtype) -> bool:
 
 def gets_copy(weight: Tensor) -> bool:
     """Tell whether a copy of a weight in oneDNN's own order pays."""
-    return weight.dtype == torch.bfloat16 or weight.numel() >= LARGE
+    return weight.numel() >= LARGE or pays_for_all_rows(weight)
+
+
+def pays_for_all_rows(weight: Tensor) -> bool:
+    """Tell whether the copy of (outputs, inputs) pays for more than few rows, too."""
+    if weight.dtype == torch.bfloat16:
+        return True
+    many = weight.size(0) > weight.size(1) and weight.numel() > MANY_OUTPUTS
+    return many and weight.dtype == torch.float32 and mkl_lags_at_the_output()
 
 
 def may_pay(weight: Tensor) -> bool:
@@ -172,10 +186,11 @@ class PackedLinear(nn.Linear):
     Few rows are multiplied by a copy of the weight in oneDNN's own order.  torch's
     ``linear`` brings a bfloat16 weight into that order at every call, which takes as
     long as the product itself while there are few rows.  For float32 it calls MKL,
-    which reads large weights for few rows (one sentence at a time) at half the speed;
-    elsewhere a copy would not be worth its memory.  It is made at the first call and
-    belongs to that very weight: another one, one that has been changed or one that is
-    elsewhere now gets its own.
+    which reads large weights for few rows (one sentence at a time) at half the speed,
+    and on some processors those of many outputs for any number of rows
+    (:func:`~sbnmt_plugin.numerics.mkl_lags_at_the_output`); elsewhere a copy would not
+    be worth its memory.  It is made at the first call and belongs to that very weight:
+    another one, one that has been changed or one that is elsewhere now gets its own.
 
     Where MKL lags (:func:`~sbnmt_plugin.numerics.mkl_lags`) oneDNN multiplies by
     float32 weights as they are, for training too, if there is :data:`MUCH` to do.  All
@@ -192,7 +207,7 @@ class PackedLinear(nn.Linear):
         rows = x.numel() // self.in_features
         if not copied:
             self._packed = None
-        elif weight.dtype == torch.bfloat16 or rows <= FEW_ROWS:
+        elif rows <= FEW_ROWS or pays_for_all_rows(weight):
             return multiplied(x, self._copy_of(weight), self.bias)
         if pays and by_onednn(x) and rows * weight.numel() >= MUCH:
             # of rows: more dimensions come as a view, which nobody may change in place
