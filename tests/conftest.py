@@ -17,6 +17,8 @@ import torch  # noqa: E402
 import sbnmt_plugin  # noqa: E402, F401  (before fairseq, whose noise it leaves out)
 
 torch.set_num_threads(1)
+# seconds after which torch looks again whether a loader's process has ended
+torch.utils.data._utils.MP_STATUS_CHECK_INTERVAL = 0.2
 
 import commands  # noqa: E402
 import pretended  # noqa: E402, F401  (a device must be there before the first backward)

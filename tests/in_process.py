@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib.util
 import io
 import logging
@@ -20,11 +21,13 @@ from fairseq import checkpoint_utils
 from steps import call, put
 
 from sbnmt_plugin.__main__ import main
+from sbnmt_plugin.tools import machine
 from sbnmt_plugin.tools.commands import recipe as run_recipe
 from sbnmt_plugin.tools.recipes import costs, runner
 from sbnmt_plugin.tools.recipes.step import Step
 from sbnmt_plugin.tools.results import sweep_runs
 
+costs.commit = sweep_runs.commit = functools.cache(machine.commit)  # git's three
 FORMAT = "%(asctime)s | %(levelname)s | %(name)s | %(message)s"  # fairseq's
 
 
@@ -47,6 +50,8 @@ def run_here(arguments: list[str], log: Path, name: str) -> None:
     """Run a command of the package's, with its log."""
     if arguments[0] in ("fairseq-generate", "fairseq-train"):
         arguments = [*arguments, *NO_WORKERS]  # one would outlive it, in this process
+    if arguments[0] == "binarise":
+        arguments = [*arguments, "--workers", "1"]  # forks of this process are slow
     with open(log, "a", encoding="utf-8") as file, contextlib.ExitStack() as stack:
         file.write(costs.launch_line(name))
         handler = logging.StreamHandler(file)

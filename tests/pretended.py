@@ -22,7 +22,6 @@ BETWEEN = ("_to_copy", "copy_", "_copy_from")  # where the two devices may meet
 PACKED = ("_pack_padded_sequence", "_pad_packed_sequence")  # sizes lie on the CPU
 NUMBERS = ("_local_scalar_dense", "nonzero", "masked_select", "equal", "unique")
 ONCE = 36  # questions and copies of a batch: fairseq's encoder, symbols, the answers
-NARROW = (torch.float32, torch.float16, torch.bfloat16)
 
 
 class OnDevice(torch.Tensor):

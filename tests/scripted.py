@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from argparse import Namespace
+from functools import lru_cache
 from typing import Any
 
 import torch
@@ -37,7 +38,15 @@ def script_row(
     Args:
         grid: with a number, logits are multiples of 1 / grid, so that scores tie.
     """
-    key = repr((sentence, direction, own, partner if interact else None))
+    read = tuple(partner) if interact else None
+    return list(known_row(sentence, direction, tuple(own), read, sharpness, grid))
+
+
+@lru_cache(2**15)
+def known_row(*given: Any) -> list[float]:
+    """What :func:`script_row` returns; one search asks for the same row as another."""
+    sentence, direction, own, read, sharpness, grid = given
+    key = repr((sentence, direction, [*own], None if read is None else [*read]))
     logits = []
     for token in range(VOCABULARY):
         digest = hashlib.sha256(f"{key} {token}".encode()).digest()

@@ -9,6 +9,7 @@ from functools import partial
 
 import pytest
 import torch
+from light_station import LightStation
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from sbnmt_plugin.search.penalties import LengthPenalty
@@ -186,8 +187,9 @@ def test_a_worker_that_ends_itself_ends_no_other():
         assert stations.failed == {system: "SystemExit: 3"}
 
 
-def test_a_signal_to_the_command_is_no_failure_of_a_worker():
+def test_a_signal_to_the_command_is_no_failure_of_a_worker(monkeypatch):
     """SIGTERM raises SystemExit while the command waits for a worker."""
+    monkeypatch.setattr("sbnmt_plugin.tools.benchmark.stations.PATIENCE", 0.2)
     system = ("time",)
     before = signal.signal(signal.SIGUSR1, lambda *_: sys.exit(143))
     try:
@@ -254,7 +256,7 @@ def test_a_system_that_fails_has_its_reason_and_the_others_their_numbers(
 ):
     """One that failed is opened anew for the next case."""
     bad = "SB-NMT", "float99"
-    with Stations(MAKE, [BASELINE, bad], threads=1) as stations:
+    with Stations(LightStation, [BASELINE, bad], threads=1) as stations:
         stations.begin()
         assert stations.ask(BASELINE, "prepare", "no case") is None
         assert stations.ask(BASELINE, "measure") is None
@@ -263,9 +265,9 @@ def test_a_system_that_fails_has_its_reason_and_the_others_their_numbers(
         rows = measuring.run_case(stations, CASE, rounds=1)
         measured, failed = rows
         assert measured["ratio"] == 1
-        assert "ratio" not in failed and "no attribute 'float99'" in failed["failed"]
+        assert "ratio" not in failed and "float99" in failed["failed"]
         table = results.table(rows)
-        assert "no attribute 'float99'" in table[-1] and "1.00×" in table[-2]
+        assert "float99" in table[-1] and "1.00×" in table[-2]
         monkeypatch.setattr(measuring, "BASELINE", bad)
         measured, _ = measuring.run_case(stations, CASE, rounds=1)
     assert measured["sentences/s"] > 0 and "ratio" not in measured

@@ -208,11 +208,18 @@ TRAINING = [
 ]
 
 
+SHORT = [*SB, "--max-update", 2, "--no-epoch-checkpoints", "--disable-validation"]
+
+
+@pytest.fixture(scope="module")
+def usual(data, tmp_path_factory):
+    """Weights of a short training with nobody's options."""
+    return load(run_train(data, tmp_path_factory.mktemp("usual"), *SHORT))["model"]
+
+
 @pytest.mark.parametrize("words", TRAINING, ids=str)
-def test_an_option_of_training_changes_what_is_learned(data, tmp_path, words):
-    short = [*SB, "--max-update", 2, "--no-epoch-checkpoints", "--disable-validation"]
-    usual = load(run_train(data, tmp_path / "usual", *short))["model"]
-    other = load(run_train(data, tmp_path / "other", *short, *words))["model"]
+def test_an_option_of_training_changes_what_is_learned(data, usual, tmp_path, words):
+    other = load(run_train(data, tmp_path, *SHORT, *words))["model"]
     assert any(not value.equal(other[name]) for name, value in usual.items())
 
 
@@ -248,9 +255,15 @@ DECODING = [
 ]
 
 
+@pytest.fixture(scope="module")
+def printed(data, trained):
+    """What is printed with nobody's options."""
+    return run_generate(data, trained)
+
+
 @pytest.mark.parametrize("words", DECODING, ids=str)
-def test_an_option_of_decoding_changes_what_is_printed(data, trained, words):
-    assert run_generate(data, trained) != run_generate(data, trained, *words)
+def test_an_option_of_decoding_changes_what_is_printed(data, trained, printed, words):
+    assert run_generate(data, trained, *words) != printed
 
 
 @pytest.mark.parametrize(

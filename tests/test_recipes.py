@@ -369,7 +369,7 @@ def test_the_whole_chain_runs_on_files_laid_out_as_the_real_ones(
     name, tmp_path, capsys
 ):
     corpora.LAY_OUT[name](tmp_path / "raw")
-    work, rows = tmp_path / "work", ROWS.get(name, ["sb"])
+    work, rows = tmp_path / "work", ROWS.get(name, ["teacher-l2r"])
     words = ["--small", "--work", work, "--data", tmp_path / "raw", "--rows", *rows]
     in_process.make(ROOT / "examples" / name, *words)
     table = json.loads((work / "table.json").read_text())

@@ -26,14 +26,15 @@ def alone(models, tokens, b, direction):
     row = torch.tensor([words.index(TAGS[direction]), *text])
     blank = torch.full_like(row, words.pad())
     blank[0] = words.index(TAGS[1 - direction])
-    pair = [row, blank] if direction == 0 else [blank, row]
+    pair = torch.stack([row, blank] if direction == 0 else [blank, row])
+    found = []  # of each model, by place and word
+    for model in models:
+        net_input = {k: v[b : b + 1] for k, v in source(model, LENGTHS).items()}
+        output, _ = model(**net_input, prev_output_tokens=pair)
+        found.append(output[direction].log_softmax(-1))
     total = 0.0
     for place, label in enumerate([*text, words.eos()]):
-        values = []
-        for model in models:
-            net_input = {k: v[b : b + 1] for k, v in source(model, LENGTHS).items()}
-            output, _ = model(**net_input, prev_output_tokens=torch.stack(pair))
-            values.append(float(output[direction, place].log_softmax(-1)[label]))
+        values = [float(lprobs[place, label]) for lprobs in found]
         mean = sum(math.exp(value) for value in values) / len(values)
         total += math.log(mean)
     return total

@@ -25,8 +25,8 @@ from sbnmt_plugin.tools.results import table
 
 def test_the_driver_makes_every_row_of_the_comparison(tmp_path, capsys):
     folder, work = in_process.write_recipe(tmp_path / "recipe"), tmp_path / "work"
-    wanted = [*systems.PAPER, "sb-gate", "sb-learned", "sb-tanh-1.0", "sb@2"]
-    in_process.make(folder, "--work", work, "--rows", "paper", *wanted[-4:])
+    wanted = [*systems.PAPER, "sb-tanh-1.0", "sb@2"]
+    in_process.make(folder, "--work", work, "--rows", "paper", *wanted[-2:])
     output = capsys.readouterr().out
     made = json.loads((work / "table.json").read_text())
     rows = {row["name"]: row for row in made["rows"]}

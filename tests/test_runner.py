@@ -188,7 +188,7 @@ def kill_when(process, condition):
     process.wait()
 
 
-def test_a_killed_driver_goes_on_where_it_was(tmp_path):
+def test_a_killed_driver_goes_on_where_it_was(tmp_path, capsys):
     """Killed within the teacher's training, with processes of its own."""
     changes = {"rows": ["teacher-l2r"]}
     folder = in_process.write_recipe(tmp_path / "recipe", **changes)
@@ -207,8 +207,9 @@ def test_a_killed_driver_goes_on_where_it_was(tmp_path):
         pass
     assert not (work / "teacher-l2r" / "done").exists(), "killed too late"
     dictionary = (work / "data" / "dict.src.txt").stat().st_mtime_ns
-    output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    assert "== data" not in output
+    capsys.readouterr()
+    in_process.make(folder, "--work", work)
+    assert "== data" not in capsys.readouterr().out
     assert (work / "data" / "dict.src.txt").stat().st_mtime_ns == dictionary
     log = (work / "logs" / "train-teacher-l2r.log").read_text()
     assert log.count(costs.LAUNCH) == 2

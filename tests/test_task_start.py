@@ -241,6 +241,13 @@ READS = ["--sb-lambda", 1, "--sb-future-dropout", 0, "--sb-future-shift"]
 READER = [*READS, "--sb-reader"]
 
 
+@pytest.fixture(scope="module")
+def writer(data, tmp_path_factory):
+    """A model without interaction, which others start from."""
+    folder = tmp_path_factory.mktemp("writer")
+    return run_train(data, folder, *SB, "--sb-lambda", 0, *ONE)
+
+
 @pytest.mark.parametrize(
     "more",
     [
@@ -252,9 +259,8 @@ READER = [*READS, "--sb-reader"]
     ids=str,
 )
 def test_a_reader_is_trained_beside_a_writer_that_stays(
-    data, tmp_path, monkeypatch, more
+    data, writer, tmp_path, monkeypatch, more
 ):
-    writer = run_train(data, tmp_path / "writer", *SB, "--sb-lambda", 0, *ONE)
     words = [*SB, *READER, *more, *ONE, "--finetune-from-model", writer]
     reader = run_train(data, tmp_path / "reader", *words)
     before, after = (load(path)["model"] for path in (writer, reader))
@@ -283,9 +289,10 @@ def with_free_writer(path):
 
 @pytest.mark.parametrize("option", ["--save-dir", "--restore-file", "--continue-once"])
 @pytest.mark.parametrize("before", ["no reader", "reader", "free writer"])
-def test_what_is_frozen_stays_so_as_a_training_goes_on(data, tmp_path, option, before):
+def test_what_is_frozen_stays_so_as_a_training_goes_on(
+    data, writer, tmp_path, option, before
+):
     """The optimiser knows the weights that it trains."""
-    writer = run_train(data, tmp_path / "writer", *SB, "--sb-lambda", 0, *ONE)
     own = tmp_path / "own"
     words = READS if before == "no reader" else READER
     first = run_train(data, own, *SB, *words, *ONE, "--finetune-from-model", writer)
@@ -320,8 +327,7 @@ def test_an_unknown_flag_is_another_matter(data, tmp_path, monkeypatch):
         run_train(data, tmp_path, *SB, "--sb-freeze-writer")
 
 
-def test_a_reader_is_not_lost_unnoticed(data, tmp_path):
-    writer = run_train(data, tmp_path / "writer", *SB, "--sb-lambda", 0, *ONE)
+def test_a_reader_is_not_lost_unnoticed(data, writer, tmp_path):
     words = [*SB, *READER, *ONE, "--finetune-from-model", writer]
     first = run_train(data, tmp_path / "first", *words)
     words = [*SB, *READS, *ONE, "--finetune-from-model", first]
@@ -333,8 +339,7 @@ def test_a_reader_is_not_lost_unnoticed(data, tmp_path):
 
 
 @pytest.mark.parametrize("learned", [False, True])
-def test_without_its_reader_a_model_is_the_writer(data, tmp_path, learned):
-    writer = run_train(data, tmp_path / "writer", *SB, "--sb-lambda", 0, *ONE)
+def test_without_its_reader_a_model_is_the_writer(data, writer, tmp_path, learned):
     words = [*SB, *READER, "--max-epoch", 3, "--lr", 0.1]
     words += ["--sb-learn-lambda"] * learned
     words += ["--no-epoch-checkpoints", "--finetune-from-model", writer]
@@ -343,7 +348,8 @@ def test_without_its_reader_a_model_is_the_writer(data, tmp_path, learned):
     without = {"sb_lambda": 0, **dict.fromkeys(names, False)}
     (loaded,), _ = load_model_ensemble([str(reader)], {"data": str(data)})
     assert all(weight.requires_grad for weight in loaded.parameters())
-    alone = lines(run_generate(data, writer), "H")
-    assert lines(run_generate(data, reader), "H") != alone
-    override = ["--model-overrides", str(without)]
+    short = ["--max-len-b", 8]
+    alone = lines(run_generate(data, writer, *short), "H")
+    assert lines(run_generate(data, reader, *short), "H") != alone
+    override = ["--model-overrides", str(without), *short]
     assert lines(run_generate(data, reader, *override), "H") == alone

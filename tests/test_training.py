@@ -8,13 +8,11 @@ import sys
 import pytest
 import torch
 from commands import (
-    ABD,
     ALL,
     PLUGIN,
     ROOT,
     SB,
     TINY,
-    assert_two_halves_are_the_whole,
     hydra_words,
     load,
     run_generate,
@@ -27,8 +25,6 @@ from sbnmt_plugin.families.sb.initialisation import adopt_transformer
 from sbnmt_plugin.layout import L2R, R2L
 from sbnmt_plugin.symbols import TAGS
 from sbnmt_plugin.training.train_step import bare
-
-FAMILIES = pytest.mark.parametrize("family", [SB, ABD], ids=["sb", "abd"])
 
 
 @pytest.mark.parametrize("learned", [False, True])
@@ -113,11 +109,6 @@ def test_fine_tuning_starts_from_a_teacher(data, teacher, tmp_path, caplog):
     assert "H-0" in run_generate(data, path)
 
 
-@FAMILIES
-def test_two_and_two_epochs_equal_four(data, tmp_path, family):
-    assert_two_halves_are_the_whole(data, tmp_path, *family, half=2)
-
-
 def run_process(*words, rank=None, port=None):
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     if rank is not None:
@@ -176,11 +167,9 @@ def run_two(data, save, family, *words):
     return outputs
 
 
-@FAMILIES
-def test_two_processes_equal_one_with_two_batches(data, tmp_path, family):
-    """First update: loss and gradient norm, no dropout; then they resume safely, which
-    is the same for every family."""
-    family = [*family, *["--sb-future-dropout", 0] * (family is SB)]
+def test_two_processes_equal_one_with_two_batches(data, tmp_path):
+    """First update: loss and gradient norm, no dropout; then they resume safely."""
+    family = [*SB, "--sb-future-dropout", 0]
     first = ["--max-update", 1, "--log-interval", 1]
     outputs = run_two(data, tmp_path / "two", family, *first)
     assert "distributed init (rank 1)" in outputs[1]
@@ -197,8 +186,6 @@ def test_two_processes_equal_one_with_two_batches(data, tmp_path, family):
     for name, tensor in one["model"].items():
         torch.testing.assert_close(two["model"][name], tensor, rtol=0, atol=1e-4)
 
-    if ABD[-1] in family:
-        return
     more = [*first[2:], "--max-update", 3, "--sb-probe", 3]
     outputs = run_two(data, tmp_path / "two", family, *more)
     assert "num_updates 3" in outputs[0] or "3 updates" in outputs[0]
@@ -217,12 +204,11 @@ def test_a_gpus_attention_is_not_cudnns(data, tmp_path):
     assert not torch.backends.cuda.cudnn_sdp_enabled()
 
 
-@FAMILIES
-def test_hydra_and_the_command_line_start_alike(data, tmp_path, family):
+def test_hydra_and_the_command_line_start_alike(data, tmp_path):
     options = ["--max-update", 1, "--log-interval", 1]
-    run_train(data, tmp_path / "line", *family, *options)
+    run_train(data, tmp_path / "line", *SB, *options)
     process = run_process(
-        *hydra_words(data, tmp_path, f"model._name={family[-1]}"),
+        *hydra_words(data, tmp_path, f"model._name={SB[-1]}"),
         *["dataset.max_tokens=500", "optimization.lr=[0.01]"],
         *["lr_scheduler._name=fixed", "+model.encoder_embed_dim=32"],
         *["+model.encoder_ffn_embed_dim=24", "+model.encoder_layers=1"],
@@ -239,7 +225,7 @@ def test_hydra_and_the_command_line_start_alike(data, tmp_path, family):
         rows = state["extra_state"]["metrics"]["train"]
         losses.append(float({row[1]: row[3] for row in rows}["loss"]["val"]))
     assert losses[0] == pytest.approx(losses[1], abs=1e-6)
-    assert states[1]["cfg"]["model"].get("sb_lambda") == (0.1 if family is SB else None)
+    assert states[1]["cfg"]["model"]["sb_lambda"] == 0.1
 
 
 def test_the_streams_of_a_batch_are_what_the_files_say(data):

@@ -20,10 +20,10 @@ ENOUGH = soak.ENOUGH
 def test_a_short_round_keeps_every_answer(data, trained, tmp_path, monkeypatch):
     monkeypatch.setattr(soak, "WORDS", commands.WORDS)
     monkeypatch.setattr(soak, "POOL", 60)
-    attempt = soak.Soak(tmp_path, 1, 300)
+    attempt = soak.Soak(tmp_path, 1, 150)
     attempt.stage.data, attempt.model = data, trained.parent
     for row in attempt.rows():
-        assert row["lines"] == 300 and not row["faults"]
+        assert row["lines"] == 150 and not row["faults"]
         assert row["different answers"] > 30  # so that exchanged ones would be seen
 
 
