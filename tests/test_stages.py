@@ -2,16 +2,15 @@
 
 import json
 import shutil
-import signal
-import sys
 from pathlib import Path
+from unittest import mock
 
 import in_process
 import pytest
 import torch
 from commands import assert_equal_models, load
+from fairseq.trainer import Trainer
 from recipe_drivers import train
-from steps import ran
 
 from sbnmt_plugin.tools.recipes import costs, stages
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
@@ -151,26 +150,6 @@ def test_a_missing_log_leaves_the_cost_out(tmp_path):
 SHORT = {"--max-tokens": 1200, "--save-interval-updates": 4, "--keep-last-epochs": 2}
 SHORT |= {"--dropout": 0.1, "--disable-validation": None}
 KILLED_AT = 18  # updates of the second stage that are begun
-KILLED = """
-import os, signal, sys
-import conftest  # where modules are looked for
-from pathlib import Path
-from fairseq.trainer import Trainer
-from recipe_drivers import train
-
-folder, work = map(Path, sys.argv[1:])
-whole, begun = Trainer.train_step, []
-
-def train_step(self, *words, **options):
-    if Path(self.cfg.checkpoint.save_dir) == work / "sb-staged":  # the last stage's
-        begun.append(self)
-        if len(begun) == KILLED_AT:
-            os.kill(os.getpid(), signal.SIGKILL)
-    return whole(self, *words, **options)
-
-Trainer.train_step = train_step
-train(folder, work)
-""".replace("KILLED_AT", str(KILLED_AT))
 
 
 def saved(work):
@@ -184,21 +163,31 @@ def updates(work):
 
 @pytest.fixture(scope="module", params=[False, True], ids=["anew", "continued"])
 def killed(request, made, tmp_path_factory):
-    """A recipe, its work folder after a kill in the second stage, and after none."""
+    """A recipe, its work folder amid the second stage, and at its end.
+
+    What is there amid it is what a kill would leave.
+    """
     base = tmp_path_factory.mktemp("killed")
     stages = [{"data": "gold", "--max-epoch": 1}, {"data": "two", "--max-epoch": 2}]
     if request.param:
         stages[1] |= {"--max-epoch": 3, "continue": True}
     stages = [{**SHORT, **stage} for stage in stages]
     folder = write(base / "toy", stages={"sb-staged": stages})
-    for name in "killed", "whole":
-        for data in "data", "data-two":
-            shutil.copytree(made / data, base / name / data)
-    train(folder, base / "whole")
-    words = [sys.executable, "-c", KILLED, folder, base / "killed"]
-    done = ran(words, cwd=Path(__file__).parent)
-    assert done.returncode == -signal.SIGKILL, done.stderr
-    return folder, base / "killed", base / "whole"
+    left, whole = base / "killed", base / "whole"
+    for data in "data", "data-two":
+        shutil.copytree(made / data, whole / data)
+    begun, step = [], Trainer.train_step
+
+    def train_step(self, *words, **options):
+        if Path(self.cfg.checkpoint.save_dir) == whole / "sb-staged":  # the last stage
+            begun.append(self)
+            if len(begun) == KILLED_AT:
+                shutil.copytree(whole, left)
+        return step(self, *words, **options)
+
+    with mock.patch.object(Trainer, "train_step", train_step):
+        train(folder, whole)
+    return folder, left, whole
 
 
 def again(killed, work, change=None):

@@ -287,8 +287,14 @@ def with_free_writer(path):
     torch.save(checkpoint, path)
 
 
-@pytest.mark.parametrize("option", ["--save-dir", "--restore-file", "--continue-once"])
-@pytest.mark.parametrize("before", ["no reader", "reader", "free writer"])
+@pytest.mark.parametrize(
+    ("option", "before"),
+    [
+        *(("--save-dir", x) for x in ("no reader", "reader", "free writer")),
+        ("--restore-file", "no reader"),
+        ("--continue-once", "no reader"),
+    ],
+)
 def test_what_is_frozen_stays_so_as_a_training_goes_on(
     data, writer, tmp_path, option, before
 ):

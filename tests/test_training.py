@@ -168,10 +168,10 @@ def run_two(data, save, family, *words):
 
 
 def test_two_processes_equal_one_with_two_batches(data, tmp_path):
-    """First update: loss and gradient norm, no dropout; then they resume safely."""
+    """First update: loss and gradient norm, no dropout."""
     family = [*SB, "--sb-future-dropout", 0]
     first = ["--max-update", 1, "--log-interval", 1]
-    outputs = run_two(data, tmp_path / "two", family, *first)
+    outputs = run_two(data, tmp_path / "two", family, *first, "--sb-probe", 1)
     assert "distributed init (rank 1)" in outputs[1]
     assert "training on 2 devices" in outputs[0]
     run_train(data, tmp_path / "one", *family, *first, "--update-freq", 2)
@@ -185,10 +185,6 @@ def test_two_processes_equal_one_with_two_batches(data, tmp_path):
         assert value(two, name) == pytest.approx(value(one, name), rel=1e-4), name
     for name, tensor in one["model"].items():
         torch.testing.assert_close(two["model"][name], tensor, rtol=0, atol=1e-4)
-
-    more = [*first[2:], "--max-update", 3, "--sb-probe", 3]
-    outputs = run_two(data, tmp_path / "two", family, *more)
-    assert "num_updates 3" in outputs[0] or "3 updates" in outputs[0]
     assert re.search(r"read_bits_l2r=-?\d", outputs[0])
 
 
