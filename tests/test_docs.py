@@ -311,7 +311,7 @@ def anchors(path):
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_every_file_and_heading_that_a_page_names_exists(page):
     text = page.read_text(encoding="utf-8")
-    for name in re.findall(r"(?:scripts|examples|tests|docs)/[\w/.-]+\.\w+", text):
+    for name in re.findall(r"\b(?:scripts|examples|tests|docs)/[\w/.-]+\.\w+", text):
         # a recipe of the reader's; a script of 0.2.0 by which a result was made
         if "/NAME/" not in name and not re.fullmatch(r"scripts/\w+\.py", name):
             assert (ROOT / name).exists(), name
