@@ -71,10 +71,10 @@ def mkl_lags() -> bool:
 
 @cache
 def mkl_lags_at_the_output() -> bool:
-    """Tell whether MKL multiplies slowly here where outputs are far more than inputs.
+    """Tell whether MKL lags here where a weight has more outputs than inputs.
 
-    So it does on an AMD EPYC that has 256 bits: a copy in oneDNN's own order takes 0.6
-    of the time for the logits of a beam's hypotheses, and no less for square weights.
+    So it does on AMD's processors of 256 bits, for the logits of a beam's hypotheses.
+    oneDNN needs a copy of the weight in its own order.
     """
     return has_both() and capability() == "AVX2" and "AuthenticAMD" in maker()
 
