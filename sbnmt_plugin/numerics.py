@@ -70,11 +70,11 @@ def mkl_lags() -> bool:
 
 
 @cache
-def mkl_lags_at_the_output() -> bool:
-    """Tell whether MKL lags here where a weight has more outputs than inputs.
+def mkl_lags_at_256_bits() -> bool:
+    """Tell whether oneDNN is faster here by a copy of a weight in its own order.
 
-    So it does on AMD's processors of 256 bits, for the logits of a beam's hypotheses.
-    oneDNN needs a copy of the weight in its own order.
+    So it is on AMD's processors of 256 bits: for any number of rows where a weight has
+    more outputs than inputs, and for few rows otherwise.
     """
     return has_both() and capability() == "AVX2" and "AuthenticAMD" in maker()
 

@@ -232,7 +232,7 @@ def rows_of(count):
 def mkl_keeps_up(monkeypatch):
     """A processor of Intel's."""
     monkeypatch.setattr(numerics, "mkl_lags", lambda: False)
-    monkeypatch.setattr(precision, "mkl_lags_at_the_output", lambda: False)
+    monkeypatch.setattr(precision, "mkl_lags_at_256_bits", lambda: False)
 
 
 @needs_float32
@@ -256,7 +256,7 @@ def test_a_large_float32_weight_is_packed_for_few_rows(copies):
 def test_an_output_layer_is_packed_for_all_rows_where_mkl_lags(
     monkeypatch, copies, lags
 ):
-    monkeypatch.setattr(precision, "mkl_lags_at_the_output", lambda: lags)
+    monkeypatch.setattr(precision, "mkl_lags_at_256_bits", lambda: lags)
     monkeypatch.setattr(precision, "MANY_OUTPUTS", 40 * 48 - 1)
     for outputs, inputs in (48, 40), (47, 40), (40, 48):  # large and wide, and neither
         layer, packed = layers(inputs, outputs)
@@ -266,6 +266,22 @@ def test_an_output_layer_is_packed_for_all_rows_where_mkl_lags(
         with torch.no_grad():
             torch.testing.assert_close(packed(rows), layer(rows), rtol=0, atol=1e-5)
         assert (packed._packed is not None) == (lags and outputs == 48)
+    assert len(copies) == lags
+
+
+@needs_float32
+@pytest.mark.usefixtures("mkl_keeps_up")
+@pytest.mark.parametrize("lags", [True, False])
+def test_a_less_large_weight_is_packed_for_few_rows_where_mkl_lags(
+    monkeypatch, copies, lags
+):
+    monkeypatch.setattr(precision, "mkl_lags_at_256_bits", lambda: lags)
+    layer, packed = layers(1024, precision.LESS_LARGE // 1024)
+    many = rows_of(precision.FEW_ROWS + 1)
+    with torch.no_grad():
+        assert torch.equal(packed(many), layer(many))  # torch's own product
+        rows = many[1:]
+        torch.testing.assert_close(packed(rows), layer(rows), rtol=0, atol=1e-5)
     assert len(copies) == lags
 
 
@@ -303,6 +319,7 @@ def test_the_check_of_training_can_fail():
 def test_every_search_packs(monkeypatch, data, trained):
     """Large float32 layers are ours as well as soon as there is a search."""
     monkeypatch.setattr(precision, "LARGE", 1)
+    monkeypatch.setattr(precision, "LESS_LARGE", 1)
     hub = load_hub(SBTransformerModel, trained, data)
     hub.translate(["w1 w2"])
     kinds = {type(m) for m in hub.modules() if isinstance(m, torch.nn.Linear)}
@@ -633,7 +650,7 @@ def test_no_product_is_of_an_expanded_matrix(monkeypatch):
 
 def test_who_has_made_the_processor_decides(monkeypatch):
     lags = numerics.mkl_lags.__wrapped__
-    at_the_output = numerics.mkl_lags_at_the_output.__wrapped__
+    at_256_bits = numerics.mkl_lags_at_256_bits.__wrapped__
     makers = {"vendor_id: GenuineIntel": False, "vendor_id: AuthenticAMD": True}
     monkeypatch.setattr(torch.backends.mkl, "is_available", lambda: True)
     monkeypatch.setattr(torch.backends.mkldnn, "is_available", lambda: True)
@@ -644,7 +661,7 @@ def test_who_has_made_the_processor_decides(monkeypatch):
         for maker, slow in makers.items():
             monkeypatch.setattr(numerics, "maker", lambda found=maker: found)
             assert lags() == (slow and capability == "AVX512")
-            assert at_the_output() == (slow and capability == "AVX2")
+            assert at_256_bits() == (slow and capability == "AVX2")
 
 
 def test_a_processor_names_its_maker():

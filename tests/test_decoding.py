@@ -17,6 +17,7 @@ from sbnmt_plugin.network import dot_product as products
 from sbnmt_plugin.network.attention import SBSelfAttention
 from sbnmt_plugin.network.decoder import SBTransformerDecoder
 from sbnmt_plugin.network.fairseq_decoder import adopt
+from sbnmt_plugin.numerics import DEAD
 from sbnmt_plugin.search import answers
 from sbnmt_plugin.search.generator import Generator
 from sbnmt_plugin.symbols import TAGS
@@ -130,17 +131,38 @@ def test_cached_decoding_equals_a_replay_on_lists(
     assert len(set(steps)) > 1 or steps[0] == B * beam
 
 
-def test_products_are_for_a_search_of_many_sentences():
+def test_products_are_for_short_texts_of_many_sentences():
     """Else torch's attention is as fast, or the only one that knows dropout or AMP."""
-    query = torch.zeros(8, 8, 2, 5)
+
+    def heads(sentences, length):
+        return torch.zeros(sentences, 8, length, 5)
+
+    few, most = heads(8, 2), heads(8, products.MOST_KEYS)
+    more = heads(8, products.MOST_KEYS + 1)
     with torch.no_grad():
-        assert products.few_queries(query)
-        assert not products.few_queries(query[:1])
-        assert not products.few_queries(query.half())
-        assert not products.few_queries(query.expand(-1, -1, -1, 5).repeat(1, 1, 9, 1))
+        assert products.small(few, more) and products.small(more, most)
+        assert not products.small(more, more)
+        assert not products.small(few[:1], few[:1])
+        assert not products.small(few.half(), few.half())
         with torch.autocast("cpu"):
-            assert not products.few_queries(query)
-    assert not products.few_queries(query)
+            assert not products.small(few, few)
+    assert not products.small(few, few)
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_products_are_torchs_attention(masked):
+    """Many queries of few keys, a mask of one head for all, and heads of its own."""
+    torch.manual_seed(3)
+    query, key, value = (torch.randn(9, 8, length, 4) for length in (40, 7, 7))
+    for heads in 1, 8:
+        hidden = torch.rand(9, heads, 40, 7).gt(0.6)
+        hidden[..., 0] = False
+        mask = torch.zeros(hidden.shape).masked_fill(hidden, DEAD) if masked else None
+        with torch.no_grad():
+            assert products.small(query, key)
+            found = products.attend(query, key, value, mask)
+            expected = products.attend_at_once(query, key, value, mask)
+        torch.testing.assert_close(found, expected, rtol=0, atol=1e-6)
 
 
 def test_the_replay_check_can_fail(monkeypatch):

@@ -14,13 +14,13 @@ from sbnmt_plugin.network.encoder import EncoderSelfAttention
 from sbnmt_plugin.numerics import (
     NARROW,
     by_onednn,
-    mkl_lags_at_the_output,
+    mkl_lags_at_256_bits,
     narrow_products,
 )
 
-LARGE = 2**22  # elements of a float32 weight from which packing it pays, and
-FEW_ROWS = 64  # for how many rows
-MANY_OUTPUTS = 2**20  # of one that pays for all rows where MKL lags at the output
+FEW_ROWS = 64  # for which packing a float32 weight of so many elements pays:
+LARGE, LESS_LARGE = 2**22, 2**18  # the latter where MKL lags at 256 bits
+MANY_OUTPUTS = 2**17  # there it pays for all rows, given more outputs than inputs
 # multiplications of a product from which oneDNN's pays where MKL lags: it makes a
 # kernel for every new shape, which takes as long as MKL takes for these
 MUCH = 2**24
@@ -133,7 +133,8 @@ def can_pack(dtype: torch.dtype) -> bool:
 
 def gets_copy(weight: Tensor) -> bool:
     """Tell whether a copy of a weight in oneDNN's own order pays."""
-    return weight.numel() >= LARGE or pays_for_all_rows(weight)
+    least = LESS_LARGE if mkl_lags_at_256_bits() else LARGE
+    return weight.numel() >= least or pays_for_all_rows(weight)
 
 
 def pays_for_all_rows(weight: Tensor) -> bool:
@@ -141,7 +142,7 @@ def pays_for_all_rows(weight: Tensor) -> bool:
     if weight.dtype == torch.bfloat16:
         return True
     many = weight.size(0) > weight.size(1) and weight.numel() > MANY_OUTPUTS
-    return many and weight.dtype == torch.float32 and mkl_lags_at_the_output()
+    return many and weight.dtype == torch.float32 and mkl_lags_at_256_bits()
 
 
 def may_pay(weight: Tensor) -> bool:
@@ -187,10 +188,11 @@ class PackedLinear(nn.Linear):
     ``linear`` brings a bfloat16 weight into that order at every call, which takes as
     long as the product itself while there are few rows.  For float32 it calls MKL,
     which reads large weights for few rows (one sentence at a time) at half the speed,
-    and on some processors those of many outputs for any number of rows
-    (:func:`~sbnmt_plugin.numerics.mkl_lags_at_the_output`); elsewhere a copy would not
-    be worth its memory.  It is made at the first call and belongs to that very weight:
-    another one, one that has been changed or one that is elsewhere now gets its own.
+    and on some processors smaller ones too, and those of more outputs than inputs for
+    any number of rows (:func:`~sbnmt_plugin.numerics.mkl_lags_at_256_bits`); elsewhere
+    a copy would not be worth its memory.  It is made at the first call and belongs to
+    that very weight: another one, one that has been changed or one that is elsewhere
+    now gets its own.
 
     Where MKL lags (:func:`~sbnmt_plugin.numerics.mkl_lags`) oneDNN multiplies by
     float32 weights as they are, for training too, if there is :data:`MUCH` to do.  All

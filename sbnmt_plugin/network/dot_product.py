@@ -15,6 +15,7 @@ from sbnmt_plugin.numerics import narrow_products, wide
 
 OPEN = nullcontext()
 LEAST_HEADS = 64  # of all sentences together, from which two products are faster
+MOST_KEYS = 32  # up to which they are, whatever the number of queries
 
 
 class Heads(NamedTuple):
@@ -50,22 +51,22 @@ def attend(
 ) -> Tensor:
     """Compute attention of queries (R, H, Q, C/H) in their own dtype.
 
-    torch's own is made for many queries; where a search has few of each of many heads
-    two products are mostly faster on a CPU.
+    torch's own is made for long texts.  Where many heads have few queries each, as in
+    search, or few keys, two products are faster on a CPU.
     """
-    if few_queries(query) and not dropout:
+    if small(query, key) and not dropout:
         return attend_by_products(query, key, value, mask)
     return attend_at_once(query, key, value, mask, dropout)
 
 
-def few_queries(query: Tensor) -> bool:
-    """Tell whether (R, H, Q, C/H) has few queries of each of many heads, on a CPU."""
+def small(query: Tensor, key: Tensor) -> bool:
+    """Tell whether each of many heads has few queries or few keys, on a CPU."""
     return (
         query.is_cpu
         and query.dtype == wide(query.dtype)
         and not torch.is_grad_enabled()
         and not narrow_products(query)
-        and query.size(2) <= MOST_QUERIES
+        and (query.size(2) <= MOST_QUERIES or key.size(2) <= MOST_KEYS)
         and query.size(0) * query.size(1) >= LEAST_HEADS
     )
 

@@ -24,7 +24,7 @@ from torch import Tensor
 from sbnmt_plugin.layout import TRAINING, Layout
 from sbnmt_plugin.numerics import additive
 
-MOST_QUERIES = 16  # of a head, that are few: see :func:`dot_product.few_queries`
+MOST_QUERIES = 16  # of a head, that are few: see :func:`dot_product.small`
 
 
 class AttentionGrid(dict[str, Any]):
