@@ -235,6 +235,13 @@ def mkl_keeps_up(monkeypatch):
     monkeypatch.setattr(precision, "mkl_lags_at_256_bits", lambda: False)
 
 
+@pytest.fixture(params=[True, False])
+def lags(request, monkeypatch, mkl_keeps_up):
+    """Whether it is one of AMD's, of 256 bits."""
+    monkeypatch.setattr(precision, "mkl_lags_at_256_bits", lambda: request.param)
+    return request.param
+
+
 @needs_float32
 @pytest.mark.usefixtures("mkl_keeps_up")
 def test_a_large_float32_weight_is_packed_for_few_rows(copies):
@@ -251,12 +258,9 @@ def test_a_large_float32_weight_is_packed_for_few_rows(copies):
 
 
 @needs_float32
-@pytest.mark.usefixtures("mkl_keeps_up")
-@pytest.mark.parametrize("lags", [True, False])
 def test_an_output_layer_is_packed_for_all_rows_where_mkl_lags(
     monkeypatch, copies, lags
 ):
-    monkeypatch.setattr(precision, "mkl_lags_at_256_bits", lambda: lags)
     monkeypatch.setattr(precision, "MANY_OUTPUTS", 40 * 48 - 1)
     for outputs, inputs in (48, 40), (47, 40), (40, 48):  # large and wide, and neither
         layer, packed = layers(inputs, outputs)
@@ -270,12 +274,7 @@ def test_an_output_layer_is_packed_for_all_rows_where_mkl_lags(
 
 
 @needs_float32
-@pytest.mark.usefixtures("mkl_keeps_up")
-@pytest.mark.parametrize("lags", [True, False])
-def test_a_less_large_weight_is_packed_for_few_rows_where_mkl_lags(
-    monkeypatch, copies, lags
-):
-    monkeypatch.setattr(precision, "mkl_lags_at_256_bits", lambda: lags)
+def test_a_less_large_weight_is_packed_for_few_rows_where_mkl_lags(copies, lags):
     layer, packed = layers(1024, precision.LESS_LARGE // 1024)
     many = rows_of(precision.FEW_ROWS + 1)
     with torch.no_grad():
