@@ -4,7 +4,7 @@ import random
 
 from sacrebleu.metrics import BLEU
 
-from sbnmt_plugin.tools.results.bootstrap import bootstrap, of_all_seeds, seeds_together
+from sbnmt_plugin.tools.results.bootstrap import bootstrap
 
 LINES = 120
 RIGHT = [f"a{i % 7} b{i % 5} c{i % 11} d{i} e" for i in range(LINES)]
@@ -26,13 +26,9 @@ def bleu():
 
 def p_of_seeds(runs, rivals, metric=bleu):
     """Return p of several seeds of a row against those of a rival."""
-    systems = {"rival": seeds_together(rivals), "row": seeds_together(runs)}
-    found, _ = bootstrap(systems, [RIGHT], "rival", {"it": of_all_seeds(metric())})
-    return found["row"]["it"].p
+    return bootstrap(runs, rivals, [RIGHT], metric()).p
 
 
 def p_of(metric, baseline, system, reference):
     """Return the p-value of a system's difference from the baseline."""
-    texts = {"baseline": baseline, "system": system}
-    found, _ = bootstrap(texts, [reference], "baseline", {"its": metric})
-    return found["system"]["its"].p
+    return bootstrap([system], [baseline], [reference], metric).p

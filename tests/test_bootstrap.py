@@ -3,16 +3,19 @@
 import numpy as np
 import pytest
 from comparing import LINES, RIGHT, answers, bleu, p_of, p_of_seeds
-from sacrebleu.metrics import BLEU
+from sacrebleu.metrics import BLEU, CHRF
+from sacrebleu.significance import PairedTest, _bootstrap_resample
 
 from sbnmt_plugin.tools.phonemes import WordErrorRate
 from sbnmt_plugin.tools.results import bootstrap as module
-from sbnmt_plugin.tools.results.bootstrap import (
-    bootstrap,
-    interval,
-    of_all_seeds,
-    seeds_together,
-)
+from sbnmt_plugin.tools.results.bootstrap import bootstrap
+
+
+def other_draws(*args):
+    """Resample as sacreBLEU does, but by another seed."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SACREBLEU_SEED", "1")
+        return _bootstrap_resample(*args)
 
 
 def test_the_bootstrap_tells_equal_from_different_systems():
@@ -22,6 +25,31 @@ def test_the_bootstrap_tells_equal_from_different_systems():
     assert p_of(BLEU(), bad, list(reference), reference) < 0.01
     twin = [line if i % 2 == 0 else "no such words" for i, line in enumerate(reference)]
     assert p_of(BLEU(), bad, twin, reference) > 0.05
+
+
+def assert_as_sacrebleu(metric):
+    """Compare with sacreBLEU's own test; its p of what differs."""
+    rival = answers(3, 0.25)
+    for seed, rate in ((1, 0.2), (2, 0.25), (4, 0.24)):
+        named = [("rival", rival), ("row", answers(seed, rate))]
+        test = PairedTest(
+            named, {"it": metric()}, [RIGHT], test_type="bs", n_samples=1000
+        )
+        theirs = next(x[1] for key, x in test()[1].items() if key != "System")
+        ours = bootstrap([named[1][1]], [rival], [RIGHT], metric())
+        assert (ours.score, ours.p) == pytest.approx((theirs.score, theirs.p_value))
+        assert ours[1:3] == pytest.approx((theirs.mean, theirs.ci), abs=1e-4)
+
+
+@pytest.mark.parametrize("metric", [bleu, CHRF, WordErrorRate])
+def test_scores_intervals_and_p_are_sacrebleus(metric):
+    assert_as_sacrebleu(metric)
+
+
+def test_the_comparison_with_sacrebleus_test_can_fail(monkeypatch):
+    monkeypatch.setattr(module, "_bootstrap_resample", other_draws)
+    with pytest.raises(AssertionError):
+        assert_as_sacrebleu(bleu)
 
 
 def test_systems_that_always_score_alike_do_not_differ():
@@ -36,10 +64,10 @@ def test_systems_that_always_score_alike_do_not_differ():
 )
 def test_the_score_of_all_seeds_is_that_of_one_long_text(metric):
     runs = [answers(seed, 0.2) for seed in (1, 2, 3)]
-    pooled = of_all_seeds(metric()).corpus_score(seeds_together(runs), [RIGHT])
+    pooled = bootstrap(runs, runs, [RIGHT], metric()).score
     whole = metric().corpus_score([line for run in runs for line in run], [RIGHT * 3])
-    assert pooled.score == pytest.approx(whole.score, abs=1e-9)
-    assert pooled.score != pytest.approx(metric().corpus_score(runs[0], [RIGHT]).score)
+    assert pooled == pytest.approx(whole.score, abs=1e-9)
+    assert pooled != pytest.approx(metric().corpus_score(runs[0], [RIGHT]).score)
 
 
 def test_the_same_answers_twice_are_no_more_evidence(p=p_of_seeds):
@@ -51,10 +79,8 @@ def test_the_check_of_evidence_can_fail():
     """One behind the other instead, as if the sentences were others."""
 
     def behind(runs, rivals):
-        named = {"rival": rivals, "row": runs}
-        systems = {k: [line for run in v for line in run] for k, v in named.items()}
-        given = [RIGHT * len(runs)]
-        return bootstrap(systems, given, "rival", {"it": bleu()})[0]["row"]["it"].p
+        texts = ([[line for run in each for line in run]] for each in (runs, rivals))
+        return bootstrap(*texts, [RIGHT * len(runs)], bleu()).p
 
     with pytest.raises(AssertionError):
         test_the_same_answers_twice_are_no_more_evidence(behind)
@@ -68,7 +94,7 @@ def test_more_seeds_that_agree_are_more_evidence():
 
 def test_runs_of_other_lengths_are_no_seeds():
     with pytest.raises(ValueError, match="shorter"):
-        seeds_together([RIGHT, RIGHT[1:]])
+        bootstrap([RIGHT, RIGHT[1:]], [RIGHT], [RIGHT], bleu())
 
 
 def slow_interval(texts, baseline, samples, draw):
@@ -87,8 +113,8 @@ def slow_interval(texts, baseline, samples, draw):
 
 
 def fast_interval(texts, baseline):
-    metric = of_all_seeds(bleu())
-    return interval(seeds_together(texts), seeds_together(baseline), [RIGHT], metric)
+    found = bootstrap(texts, baseline, [RIGHT], bleu())
+    return found.low, found.high
 
 
 def assert_interval(monkeypatch, draw):
@@ -118,6 +144,4 @@ def test_pairs_stay_pairs_whatever_the_seed(monkeypatch, seed):
     assert fast_interval(runs, runs) == (0.0, 0.0)
     low, high = fast_interval(runs, others)
     assert low < -1 and high > 1
-    same = {"a": runs[0], "b": list(runs[0]), "c": answers(2, 0.9)}
-    found, _ = bootstrap(same, [RIGHT], "a", {"BLEU": bleu()}, 60)
-    assert found["b"]["BLEU"].p == 1.0 > found["c"]["BLEU"].p
+    assert p_of_seeds(runs, runs) == 1.0 > p_of_seeds([answers(2, 0.9)], runs)

@@ -24,8 +24,8 @@ FOLDER = ROOT / "examples" / "bitext"
 
 def outcomes(**rows):
     """Pretended outcomes, (score, p) of each row; the default has 30 BLEU."""
-    found = {DEFAULT: Outcome(30.0, 30.0, 1.0, None)}
-    return found | {k: Outcome(s, s, 1.0, p) for k, (s, p) in rows.items()}
+    found = {DEFAULT: Outcome(30.0, 30.0, 1.0, 0.0, 0.0, 1.0)}
+    return found | {k: Outcome(s, s, 1.0, 0.0, 0.0, p) for k, (s, p) in rows.items()}
 
 
 CASES = [

@@ -21,7 +21,7 @@ from statistics import mean
 
 from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.recipes.work_folder import read_recipe
-from sbnmt_plugin.tools.results.bootstrap import interval
+from sbnmt_plugin.tools.results.bootstrap import bootstrap
 from sbnmt_plugin.tools.results.comparison import Runs
 from sbnmt_plugin.tools.results.table import HEADINGS, aligned
 
@@ -46,8 +46,8 @@ def line(runs: Runs, name: str, rival: str) -> list[str]:
             f"{name} and {rival} must share a seed, but have {sorted(of_row)} and "
             f"{sorted(of_rival)}: run either with another seed"
         )
-    texts, theirs = (runs.pooled(x, seeds) for x in (name, rival))
-    low, high = interval(texts, theirs, runs.given, runs.metric)
+    texts, theirs = ([runs.answers(x, seed) for seed in seeds] for x in (name, rival))
+    found = bootstrap(texts, theirs, runs.given, runs.metric)
     scores = [(runs.score(name, seed), runs.score(rival, seed)) for seed in seeds]
     each = [ours - theirs for ours, theirs in scores]
     return [
@@ -56,8 +56,8 @@ def line(runs: Runs, name: str, rival: str) -> list[str]:
         *(f"{mean(found):.2f}" for found in zip(*scores)),
         signed(mean(each)),
         ", ".join(map(signed, each)),
-        f"{signed(low)} to {signed(high)}",
-        f"{runs.p_of(texts, theirs):.3f}",
+        f"{signed(found.low)} to {signed(found.high)}",
+        f"{found.p:.3f}",
     ]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import chain
+from typing import Any
 
 from sacrebleu.metrics import CHRF
 
@@ -51,29 +51,29 @@ def section(given: Inputs) -> Section:
         "BLEU": bleu(given.tokenize, force=True, lowercase=given.lowercase),
         "chrF": CHRF(lowercase=given.lowercase),
     }
-    found, signatures = bootstrap(given.systems, given.references, baseline, metrics)
-    columns = [Column("system")]
-    for key in metrics:
+    rows: list[list[Any]] = [[name] for name in given.systems]
+    columns, notes, drawn = [Column("system")], [], {}
+    for key, metric in metrics.items():
         columns.append(Column(key, "", ".2f", "high"))
         columns.append(Column(f"± {key}", "95 %", ".2f"))
         columns.append(Column(f"p, {key}", "", ".4f"))
-    rows = [
-        [name, *chain(*((one.score, one.interval, one.p) for one in results.values()))]
-        for name, results in ((name, found[name]) for name in given.systems)
-    ]
-    text = (
+        for row, (name, text) in zip(rows, given.systems.items()):
+            rival = given.systems[baseline]
+            found = bootstrap([text], [rival], given.references, metric)
+            row += [found.score, found.interval, None if name == baseline else found.p]
+            if key == "BLEU":
+                drawn[name] = found.mean, found.interval
+        notes.append(f"{key}: {metric.get_signature()}")
+    about = (
         f"Higher is better, and the best is bold. Intervals and p are of {SAMPLES:,} "
         f"resamplings of the {len(given.source):,} sentences. p is the probability of "
         f"a difference from {baseline} as large as the observed one if both systems "
         "were equally good; below 0.05 is commonly called significant."
     )
     table = Table(
-        *("scores", "Scores on the whole test set.", columns, rows, signatures),
-        text=text,
+        *("scores", "Scores on the whole test set.", columns, rows, notes),
+        text=about,
     )
-    drawn = {
-        name: (each["BLEU"].mean, each["BLEU"].interval) for name, each in found.items()
-    }
     return Section(
         "scores",
         TITLE,

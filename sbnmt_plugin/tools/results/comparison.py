@@ -14,7 +14,7 @@ from sbnmt_plugin.tools.recipes.row_steps import check_row
 from sbnmt_plugin.tools.recipes.rows import Row
 from sbnmt_plugin.tools.recipes.settings import references
 from sbnmt_plugin.tools.recipes.systems import OPPONENTS
-from sbnmt_plugin.tools.results.bootstrap import bootstrap, of_all_seeds, seeds_together
+from sbnmt_plugin.tools.results.bootstrap import bootstrap
 from sbnmt_plugin.tools.results.table import TableRow
 from sbnmt_plugin.tools.scoring import bleu, tokeniser_of
 from sbnmt_plugin.tools.text import as_written, read_lines
@@ -31,7 +31,7 @@ class Runs:
         settings: its recipe.
 
     Attributes:
-        metric: a metric of sacreBLEU, or of its kind, which takes all seeds together.
+        metric: a metric of sacreBLEU, or of its kind.
         key: its name.
         given: the references, each a line a sentence.
     """
@@ -40,14 +40,13 @@ class Runs:
         self.work, self.settings = work, settings
         lowercase = settings["score"]["lowercase"]
         self.key, self.suffix = "tokenised BLEU", "tok"
-        metric: Metric = bleu("none", force=True, lowercase=lowercase)
+        self.metric: Metric = bleu("none", force=True, lowercase=lowercase)
         given = references(work / "text", settings)
         if given.phonemes:
-            self.key, metric = "WER", WordErrorRate()
+            self.key, self.metric = "WER", WordErrorRate()
         elif given.detokenise or given.raw:
             self.key, self.suffix = "BLEU", "txt"
-            metric = bleu(tokeniser_of(given.target), lowercase=lowercase)
-        self.metric = of_all_seeds(metric)
+            self.metric = bleu(tokeniser_of(given.target), lowercase=lowercase)
         published = self.key == "BLEU" and given.detokenise
         self.given = given.read("test.ref" if published else "test")
 
@@ -107,18 +106,6 @@ class Runs:
         with as_written(path, "evaluate anew"):
             return float(json.loads(path.read_text("utf-8"))[self.key]["score"])
 
-    def pooled(self, name: str, seeds: list[int]) -> list[str]:
-        """Return a line a sentence: the hypotheses of these seeds."""
-        return seeds_together([self.answers(name, seed) for seed in seeds])
-
-    def p_of(self, texts: list[str], theirs: list[str]) -> float:
-        """Return p of pooled hypotheses against those of a rival."""
-        named = {"rival": theirs, "row": texts}
-        found, _ = bootstrap(named, self.given, "rival", {self.key: self.metric})
-        p = found["row"][self.key].p
-        assert p is not None  # which it is for the rival alone
-        return p
-
 
 def compare(work: Path, settings: dict[str, Any], rows: list[TableRow]) -> str | None:
     """Give every row its p against the best Transformer with the same pseudo data.
@@ -132,11 +119,10 @@ def compare(work: Path, settings: dict[str, Any], rows: list[TableRow]) -> str |
         return None
     runs = Runs(work, settings)
     best = (min if runs.key == "WER" else max)(baselines, key=lambda r: r[runs.key])
-    forward = {name: row.seed for name, row in named.items() if not row.system.back}
-    if len(forward) > 1:
-        outputs = {name: runs.answers(name, seed) for name, seed in forward.items()}
-        found, _ = bootstrap(outputs, runs.given, best["name"], {runs.key: runs.metric})
-        for row in rows:
-            if row is not best and row["name"] in found:
-                row["p"] = found[row["name"]][runs.key].p
+    theirs = runs.answers(best["name"], named[best["name"]].seed)
+    for row in rows:
+        name, own = row["name"], named[row["name"]]
+        if row is not best and not own.system.back:
+            answers = runs.answers(name, own.seed)
+            row["p"] = bootstrap([answers], [theirs], runs.given, runs.metric).p
     return str(best["name"])

@@ -24,7 +24,6 @@ from sbnmt_plugin.tools.unfinished import write_json
 
 SIGNIFICANT = 0.05  # p below it, shared out among the rows that are compared
 LEAST = 0.1  # BLEU; models that write one text for everything differ by less, surely
-SCORE = "BLEU"
 
 
 class Decoded:
@@ -82,11 +81,11 @@ class Decoded:
 
 def compared(decoded: Decoded, rows: list[Row], baseline: str) -> dict[str, Outcome]:
     """Return the outcome of each row by its name, against one of them."""
-    texts = {row.name: decoded.texts(row) for row in rows}
-    itself = {"": texts[baseline]}  # the bootstrap wants two systems at least
-    metrics = {SCORE: decoded.metric}
-    found, _ = bootstrap(texts | itself, decoded.given, baseline, metrics)
-    return {name: found[name][SCORE] for name in texts}
+    texts = {row.name: [decoded.texts(row)] for row in rows}
+    return {
+        name: bootstrap(own, texts[baseline], decoded.given, decoded.metric)
+        for name, own in texts.items()
+    }
 
 
 def level(outcomes: dict[str, Outcome]) -> float:
@@ -108,7 +107,7 @@ def better_row(outcomes: dict[str, Outcome], default: str) -> str:
     better = [
         name
         for name, found in outcomes.items()
-        if found.p is not None and found.p < level(outcomes) and found.score >= least
+        if found.p < level(outcomes) and found.score >= least
     ]
     return max(better or [default], key=lambda name: outcomes[name].score)
 
