@@ -2,7 +2,6 @@
 
 import gzip
 import json
-import queue
 import sys
 from unittest import mock
 
@@ -14,7 +13,8 @@ from steps import call, put
 
 from sbnmt_plugin.tools import bitext as corpus
 from sbnmt_plugin.tools.commands import recipe as run_recipe
-from sbnmt_plugin.tools.recipes import bitext, costs, duration, model_steps
+from sbnmt_plugin.tools.recipes import bitext, duration, model_steps, runner
+from sbnmt_plugin.tools.recipes.process import Logged
 from sbnmt_plugin.tools.recipes.step import Step
 
 FOLDER = ROOT / "examples" / "bitext"
@@ -338,24 +338,19 @@ def test_the_duration_follows_from_the_first_updates():
         )
 
 
-def test_the_duration_is_that_of_the_launch_that_is_watched(tmp_path, monkeypatch):
-    """Not of one before it, which may have had another machine."""
-    monkeypatch.setattr(duration, "LOOK", 0.01)
-    heard: queue.Queue[str] = queue.Queue()
-    monkeypatch.setattr(duration, "forecast", lambda _, lines: heard.put(lines) or "x")
-    log, launch = tmp_path / "log", costs.LAUNCH
-    log.write_text(f"{launch}1\nslow\n", "utf-8")
-    with duration.watched(log, []):
-        with pytest.raises(queue.Empty):
-            heard.get(timeout=0.3)
-        with open(log, "a", encoding="utf-8") as file:
-            file.write(f"{launch}2\nfast\n")
-        assert heard.get(timeout=20) == [f"{launch}2", "fast"]
-    with duration.watched(log, []):  # ended before anything was launched
-        pass
-    log.write_text(f"{launch}3\nfast\n", "utf-8")
-    with pytest.raises(queue.Empty):
-        heard.get(timeout=0.3)
+def test_the_duration_is_told_once_as_the_first_training_runs(tmp_path, capfd):
+    line = "| train_inner | epoch 001: {0} / 9 wps=9.0, ups=2.0, num_updates={0}, lr=1"
+    heard = [line.format(update) for update in (10, 20, 30)]
+    program = f"print(*{['other', *heard]}, sep='\\n')"
+    training = Step.of("train/a", "", ["--max-update", "1200"], FOLDER)
+    made = runner.Runner(tmp_path, {})
+    log = made.log(training)
+    log.parent.mkdir()
+    command = Logged([sys.executable, "-c", program], "training", log)
+    made.hearing[training] = duration.forecaster([training])
+    made.run_here(training, command)
+    assert capfd.readouterr().err.count("about 11 minutes") == 1
+    assert heard[2] in log.read_text("utf-8")
 
 
 def test_a_missing_sentencepiece_is_told_before_anything_is_made(tmp_path, monkeypatch):

@@ -7,7 +7,6 @@ from fairseq.logging import progress_bar
 from steps import put
 
 from sbnmt_plugin.tools.recipes import costs, runner
-from sbnmt_plugin.tools.report import logs
 
 STATS = {"loss": 7.25, "nll_loss_l2r": 6.5, "bleu": 12.5, "gnorm": float("inf")}
 STATS |= {"read_bits_l2r": None, "wps": 1000, "ups": 5, "wpb": 200, "gb_free": 70.5}
@@ -38,7 +37,7 @@ def written(path, form, monkeypatch):
 def read(path):
     """Return all that our steps read of a log."""
     lines = path.read_text().splitlines()
-    log = logs.read_train_log(lines)
+    log = costs.read_train_log(lines)
     told = [runner.shorten(costs.simple(line)) for line in lines if "| valid |" in line]
     curves = {key: log[key] for key in log if key[1] in STATS}
     return curves, costs.step_cost(path), told
@@ -63,7 +62,7 @@ def test_json_is_read_as_the_simple_format(tmp_path, monkeypatch):
 def test_the_check_of_formats_can_fail(tmp_path, monkeypatch):
     with pytest.raises(AssertionError):
         assert_alike(tmp_path, "none", monkeypatch)
-    monkeypatch.setattr(logs, "simple", lambda line: line)
+    monkeypatch.setattr(costs, "simple", lambda line: line)
     with pytest.raises(AssertionError):
         assert_alike(tmp_path, "json", monkeypatch)
 

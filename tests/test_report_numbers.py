@@ -7,11 +7,11 @@ from steps import put
 
 pytest.importorskip("matplotlib", reason="the extra [report] is not installed")
 
+from sbnmt_plugin.tools.recipes.costs import read_train_log
 from sbnmt_plugin.tools.report import (
     accuracy,
     inputs,
     lengths,
-    logs,
     scores,
     sentences,
     training,
@@ -58,7 +58,7 @@ CHECKS = [
         lambda o, r, n, last=False: accuracy.accuracy(o, r[:1], n),
     ),
     (check_buckets, lengths.buckets, lambda n, u: lengths.buckets(n, [4, 10])),
-    (check_train_log, logs.read_train_log, lambda x: logs.read_train_log(x[:3])),
+    (check_train_log, read_train_log, lambda x: read_train_log(x[:3])),
 ]
 NAMES = [check.__name__ for check, _, _ in CHECKS]
 
@@ -77,7 +77,7 @@ def test_the_checks_by_hand_can_fail(check, function, broken):
 def test_what_is_no_number_is_not_drawn():
     line = "| train_inner | epoch 001:    4 / 7 loss=2, gnorm={}, num_updates=4"
     for value, drawn in ("0.5", {4: 0.5}), ("inf", {}), ("nan", {}):
-        log = logs.read_train_log([line.format(value)])
+        log = read_train_log([line.format(value)])
         assert log["train_inner", "gnorm"] == drawn
         assert log["train_inner", "loss"] == {4: 2}
 

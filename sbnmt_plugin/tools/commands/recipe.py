@@ -35,7 +35,6 @@ or the end of the machine, leaves them, and the same command follows them again.
 from __future__ import annotations
 
 import argparse
-import contextlib
 import os
 import shlex
 from pathlib import Path
@@ -46,7 +45,7 @@ from sbnmt_plugin.tools.bitext import count_lines, unlike
 from sbnmt_plugin.tools.in_use import hold
 from sbnmt_plugin.tools.recipes import bitext
 from sbnmt_plugin.tools.recipes.data_steps import Run
-from sbnmt_plugin.tools.recipes.duration import watched
+from sbnmt_plugin.tools.recipes.duration import forecaster
 from sbnmt_plugin.tools.recipes.model_steps import ModelSteps
 from sbnmt_plugin.tools.recipes.parsed import check_options
 from sbnmt_plugin.tools.recipes.recipe_file import (
@@ -243,10 +242,9 @@ def run(
                 flush=True,
             )
         trainings = [step for step in pending if step.name.startswith("train/")]
-        told = isinstance(steps, ModelSteps) and device(settings) and trainings
-        log = runner.log(trainings[0]) if told else None
-        with watched(log, trainings) if log else contextlib.nullcontext():
-            runner.make_all(targets, args.jobs or settings["jobs"])
+        if isinstance(steps, ModelSteps) and device(settings) and trainings:
+            runner.hearing[trainings[0]] = forecaster(trainings)
+        runner.make_all(targets, args.jobs or settings["jobs"])
         if args.prepare:
             print(f"{targets[0].makes} is there; without --prepare: the rows")
             return

@@ -11,6 +11,8 @@ import contextlib
 import datetime
 import math
 import re
+from collections import defaultdict
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +26,14 @@ JSON = re.compile(r'(.*\| (train_inner|train|valid) \| )\{"epoch": (\d+), (.*)\}
 VALUE = re.compile(r'"(?:(?:train|valid)_)?([^"]+)": "?([^",}]+)')
 NUMBER = r"\d+(?:\.\d+)?"
 PEAK = re.compile(rf"^== end .*\| peak ({NUMBER}) GiB")
-EPOCH = re.compile(r"\| train \| epoch (\d+) \| ")
 GPU = re.compile(rf"total memory = ({NUMBER}) ?GB ; name = (\S.*?)\s*$")
+LINE = re.compile(
+    r"\| (train_inner|train|valid) \| epoch \d+(?::\s+\d+ / \d+| \|) (.*)$"
+)
+PAIR = re.compile(r"([^\s,|]+)[ =]([^\s,|]+)")  # name=value, or name value
+# kind of line and name of a quantity -> update -> value
+Curves = dict[tuple[str, str], dict[float, float]]
+
 # keys of costs
 WALL, PEAK_MEMORY, LEFT_OUT = "seconds", "peak memory (GiB)", "batches left out"
 # fairseq's words for a batch that it leaves out: no memory, or no finite gradient
@@ -99,14 +107,32 @@ def time_of(line: str) -> datetime.datetime | None:
     return None
 
 
-def number(line: str, name: str) -> float | None:
-    """Return a quantity of a line of ``--log-format simple``, by its name."""
-    found = re.search(rf"\| {name} (-?{NUMBER}(?:e[-+]?\d+)?)\b", line)
-    value = float(found.group(1)) if found else math.inf
-    return value if math.isfinite(value) else None
+def numbers(text: str) -> dict[str, float]:
+    """Return the quantities of a line whose value is a number that can be drawn."""
+    found = {}
+    for name, value in PAIR.findall(text):
+        with contextlib.suppress(ValueError):
+            found[name] = float(value)
+    # a gradient that overflows in float16 has inf
+    return {name: number for name, number in found.items() if math.isfinite(number)}
 
 
-def progress(lines: list[str], start: int = 0) -> tuple[int, int]:
+def read_train_log(lines: Iterable[str]) -> Curves:
+    """Parse the lines of ``fairseq-train --log-format simple``, or ``json``.
+
+    A continued training repeats updates that an interrupted one had done; the last
+    value counts.
+    """
+    curves: Curves = defaultdict(dict)
+    for line in map(simple, lines):
+        if found := LINE.search(line):
+            values = numbers(found[2])
+            for name in values if "num_updates" in values else ():
+                curves[found[1], name][values["num_updates"]] = values[name]
+    return curves
+
+
+def progress(curves: Curves, start: int = 0) -> tuple[int, int]:
     """Return updates done, and labels seen, of both directions for SB-NMT.
 
     An epoch that was interrupted and done again counts once.
@@ -114,23 +140,17 @@ def progress(lines: list[str], start: int = 0) -> tuple[int, int]:
     Args:
         start: updates of the training that this one continues.
     """
-    epochs = {
-        int(found[1]): (number(line, "wpb"), number(line, "num_updates"))
-        for line in lines
-        if (found := EPOCH.search(line))
-    }
     tokens, before = 0.0, float(start)
-    for _, (words, updates) in sorted(epochs.items()):
-        if words is not None and updates is not None:
-            tokens += words * (updates - before)
-            before = updates
+    for updates, words in sorted(curves["train", "wpb"].items()):
+        tokens += words * (updates - before)
+        before = updates
     return round(before) - start, round(tokens)
 
 
-def gpu_memory(lines: list[str]) -> dict[str, Any]:
+def gpu_memory(lines: list[str], curves: Curves) -> dict[str, Any]:
     """Return the GPU and the largest memory in use on it; nothing without one."""
     cards = [found for line in lines if (found := GPU.search(line))]
-    free = [value for line in lines if (value := number(line, "gb_free")) is not None]
+    free = curves["train", "gb_free"].values()
     if not cards:
         return {}
     used = round(float(cards[-1][1]) - min(free), 2) if free else None
@@ -148,13 +168,14 @@ def step_cost(log: Path, start: int = 0) -> dict[str, Any]:
         start: as for :func:`progress`.
     """
     lines = read_log(log)
+    curves = read_train_log(lines)
     cost: dict[str, Any] = {WALL: seconds(lines)}
     for key, pattern in ("commits", COMMIT), ("machines", MACHINE):
         cost[key] = list(dict.fromkeys(told(pattern, lines))) or None
     cost[PEAK_MEMORY] = max(map(float, told(PEAK, lines)), default=None)
     cost[LEFT_OUT] = len(told(SKIPPED, lines)) or None
-    updates, tokens = progress(lines, start)
+    updates, tokens = progress(curves, start)
     if updates:
         cost |= {"updates": updates, "tokens": tokens}
     known = {key: value for key, value in cost.items() if value is not None}
-    return known | gpu_memory(lines)
+    return known | gpu_memory(lines, curves)

@@ -19,7 +19,7 @@ SHOWN = re.compile(
     r"^  source |^     [lr]2[lr] |^(train|valid|test): "
 )
 KIBI = 1024
-Tell = Callable[[str], None]  # takes a line of output that tells how it goes
+Tell = Callable[[str], None]  # takes a line of output
 
 
 @dataclass
@@ -44,8 +44,12 @@ class Logged:
     process: subprocess.Popen[str] | None = field(default=None, init=False)
     ending: bool = field(default=False, init=False)
 
-    def run(self, tell: Tell) -> int:
+    def run(self, tell: Tell, hear: Tell | None = None) -> int:
         """Execute it to its end, which comes with that of this thread at the latest.
+
+        Args:
+            tell: gets the lines of its output that tell how it goes.
+            hear: gets every line.
 
         Returns:
             Its exit status, negative for the number of a signal that has ended it.
@@ -68,6 +72,8 @@ class Logged:
             assert process.stdout is not None
             for line in process.stdout:
                 file.write(line)
+                if hear is not None:
+                    hear(line)
                 if SHOWN.search(line):
                     file.write(costs.at_line())
                     tell(line.rstrip())

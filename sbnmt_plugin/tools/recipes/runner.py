@@ -18,7 +18,7 @@ from sbnmt_plugin.tools.command_names import HOME, IS_CLONE
 from sbnmt_plugin.tools.launch import FAIRSEQ
 from sbnmt_plugin.tools.recipes import costs
 from sbnmt_plugin.tools.recipes.jobs import refuse_jobs
-from sbnmt_plugin.tools.recipes.process import Logged
+from sbnmt_plugin.tools.recipes.process import Logged, Tell
 from sbnmt_plugin.tools.recipes.slurm import Cluster
 from sbnmt_plugin.tools.recipes.step import Step, Word, in_order, words_of
 from sbnmt_plugin.tools.unfinished import rename, sync
@@ -34,6 +34,9 @@ class Runner:
         environment: variables; one of the same name in the user's own wins.
         cluster: where steps go that run a model; None: they run here.
         inherited: file descriptors that steps inherit.
+
+    Attributes:
+        hearing: of a step that is run here: what gets every line of its output.
     """
 
     def __init__(
@@ -46,6 +49,7 @@ class Runner:
         self.work, self.cluster, self.inherited = work, cluster, inherited
         self.environment = {str(k): str(v) for k, v in environment.items()}
         self.running: list[Logged] = []
+        self.hearing: dict[Step, Tell] = {}
         self.ending = False
         self.made: set[Step] = set()
         self.locks: dict[Step, threading.Lock] = {}
@@ -150,7 +154,8 @@ class Runner:
         started = time.monotonic()
         self.running.append(command)
         try:
-            status = command.run(lambda line: self.show(step, line))
+            hear = self.hearing.get(step)
+            status = command.run(lambda line: self.show(step, line), hear)
         finally:
             self.running.remove(command)
         self.finish(step, status, f"done in {time.monotonic() - started:.0f} s")

@@ -13,9 +13,9 @@ from sacrebleu.tokenizers.tokenizer_zh import TokenizerZh
 
 from sbnmt_plugin.task_options import flag_of
 from sbnmt_plugin.tools.evaluation import References
+from sbnmt_plugin.tools.recipes.costs import read_train_log
 from sbnmt_plugin.tools.recipes.settings import raw_tokeniser
 from sbnmt_plugin.tools.recipes.work_folder import decoded_rows, read_recipe
-from sbnmt_plugin.tools.report.logs import read_train_log
 from sbnmt_plugin.tools.report.records import read_winners
 from sbnmt_plugin.tools.results.sweep import Sweep
 from sbnmt_plugin.tools.results.work_folder_rows import languages

@@ -8,10 +8,10 @@ from typing import Any
 from matplotlib import ticker
 
 from sbnmt_plugin.symbols import NAMES
+from sbnmt_plugin.tools.recipes.costs import read_train_log
 from sbnmt_plugin.tools.report.content import Column, Figure, Section, Table
 from sbnmt_plugin.tools.report.drawing import colours, finish, legend_above, panels
 from sbnmt_plugin.tools.report.inputs import Inputs
-from sbnmt_plugin.tools.report.logs import read_train_log
 from sbnmt_plugin.tools.text import read_lines
 
 TITLE = "Training"
