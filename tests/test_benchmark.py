@@ -141,7 +141,7 @@ def test_one_sentence_at_a_time_has_its_percentiles():
     assert "ratio" not in row
     assert row["ms, half"] == pytest.approx(50.5)
     assert row["ms, 95 %"] == pytest.approx(95.5, abs=0.5)
-    table = results.table([{**ROW, **row}])
+    table = results.by_columns(results.COLUMNS, [{**ROW, **row}])
     assert "ms a sentence, half ≤" in table[0] and "50.5" in table[-1]
 
 
@@ -266,7 +266,7 @@ def test_a_system_that_fails_has_its_reason_and_the_others_their_numbers(
         measured, failed = rows
         assert measured["ratio"] == 1
         assert "ratio" not in failed and "float99" in failed["failed"]
-        table = results.table(rows)
+        table = results.by_columns(results.COLUMNS, rows)
         assert "float99" in table[-1] and "1.00×" in table[-2]
         monkeypatch.setattr(measuring, "BASELINE", bad)
         measured, _ = measuring.run_case(stations, CASE, rounds=1)

@@ -244,6 +244,18 @@ def test_pseudo_targets_know_their_teacher(tmp_path):
         noted(other, other.pseudo("l2r"), made=other.bpe())
 
 
+def test_a_teacher_that_has_not_translated_yet_keeps_its_options(tmp_path):
+    """Its pseudo targets would be noted as those of other options."""
+    steps = steps_in(tmp_path / "recipe", tmp_path / "work")
+    put(tmp_path / "work" / "bpe" / "train.src", "a")
+    noted(steps, steps.model(Row("teacher-l2r")), made=[*steps.bpe(), steps.gold()])
+    settings = {**steps.settings, "systems": {"teacher-l2r": {"--lr": 7}}}
+    check_row(steps.work, steps.settings, "transformer-pl")
+    check_row(steps.work, settings, "transformer-pr")
+    with pytest.raises(ValueError, match=r"was begun with other options \(--lr\)"):
+        check_row(steps.work, settings, "transformer-pl")
+
+
 @pytest.mark.parametrize("rows", [["sb"], ["teacher-r2l"]])
 def test_a_run_that_is_refused_leaves_the_recipe_as_it_was(tmp_path, monkeypatch, rows):
     """By which `compare` and others read the folder.

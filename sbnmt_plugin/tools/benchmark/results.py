@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from sbnmt_plugin.tools.results.table import aligned
+from sbnmt_plugin.tools.results.table import by_columns
 from sbnmt_plugin.tools.text import as_written
 
 Row = dict[str, Any]
@@ -50,16 +50,9 @@ COLUMNS: dict[str, Cell] = {
 }
 
 
-def table(rows: list[Row]) -> list[str]:
-    """Return a Markdown table of a line a row; columns that are empty are left out."""
-    cells = {name: [cell(row) for row in rows] for name, cell in COLUMNS.items()}
-    kept = {name: column for name, column in cells.items() if any(column)}
-    return aligned(list(kept), [list(line) for line in zip(*kept.values())])
-
-
 def markdown(result: Row) -> list[str]:
     """Return a table of all rows, and how they were measured."""
-    rows = table(result[CASES]) if result[CASES] else []
+    rows = by_columns(COLUMNS, result[CASES]) if result[CASES] else []
     return [
         f"`{result['command']}`",
         "",

@@ -195,7 +195,10 @@ def check_row(work: Path, settings: Settings, row: Row) -> None:
 
     def needs(step: Step) -> tuple[Step, ...]:
         """Leave out what a record tells of, too: it stays good without its files."""
-        return () if step.record and step.record.whole else step.inputs
+        if step.record is None or not step.record.whole:
+            return step.inputs
+        made = step.record.path.exists() or step.complete.exists()
+        return () if made else step.inputs
 
     for step in in_order([RowSteps(Run(settings, work)).result(row)], needs=needs):
         if step.record:

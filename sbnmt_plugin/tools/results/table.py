@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from sbnmt_plugin.tools.recipes.costs import LEFT_OUT
@@ -66,9 +66,14 @@ def main_table(table: dict[str, Any]) -> list[str]:
         "L2R wins, %": lambda row: number(row.get("L2R wins"), 1),
         "row": lambda row: row["name"],
     }
-    cells = {
-        name: [show(row) for row in table["rows"]] for name, show in columns.items()
-    }
+    return by_columns(columns, table["rows"])
+
+
+def by_columns(
+    columns: dict[str, Callable[[Any], str]], rows: Sequence[Any]
+) -> list[str]:
+    """Return a Markdown table of a line a row; columns that are empty are left out."""
+    cells = {name: [show(row) for row in rows] for name, show in columns.items()}
     filled = {name: column for name, column in cells.items() if any(column)}
     return aligned(list(filled), [list(row) for row in zip(*filled.values())])
 
