@@ -19,7 +19,7 @@ from sbnmt_plugin.symbols import TAGS
 # settings by which the same weights compute something else; ties, by which one matrix
 # takes the place of others
 FUNCTION = (
-    *("activation_fn", "no_scale_embedding"),
+    *("activation_fn", "no_scale_embedding", "no_token_positional_embeddings"),
     *("encoder_attention_heads", "encoder_normalize_before"),
     *("decoder_attention_heads", "decoder_normalize_before"),
 )
@@ -184,18 +184,21 @@ def exchanged_languages(saved: Sequence[str], source: str, target: str) -> bool:
     )
 
 
-def check_function(checkpoint: Checkpoint, settings: Any) -> None:
+def check_function(
+    checkpoint: Checkpoint, settings: Any, names: Sequence[str] = (*FUNCTION, *TIES)
+) -> None:
     """Check that a training's model computes what the one that it starts from does.
 
     Args:
         settings: of the training's model.
+        names: those that are compared.
 
     Raises:
         ValueError: with the first setting by which it would not, or by which it ties
             matrices that were two.
     """
     old = checkpoint.settings
-    for name in (*FUNCTION, *TIES):
+    for name in names:
         before, now = old.get(name), getattr(settings, name, None)
         fine = name in TIES and (not now or old.get(TIES[0]))  # which ties all
         if None not in (before, now) and before != now and not fine:

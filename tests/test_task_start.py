@@ -157,6 +157,7 @@ def test_layers_that_are_left_out_by_chance_are_layers():
         (["--decoder-attention-heads", 1], "--decoder-attention-heads must be 2"),
         (["--activation-fn", "gelu"], "--activation-fn must be relu"),
         (["--no-scale-embedding"], "--no-scale-embedding must be False"),
+        (["--no-token-positional-embeddings"], "--no-token-pos.* must be False"),
         (["--share-all-embeddings"], "--share-all-embeddings must be False"),
     ],
 )
@@ -166,6 +167,26 @@ def test_what_a_training_starts_from_computes_the_same(
 ):
     with pytest.raises(ValueError, match=f"{said}, .* {trained}, but is "):
         run_train(data, tmp_path, *SB, *ONE, how, trained, *words)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--sb-lambda", 0.5], "--sb-lambda must be 0.1"),
+        (["--sb-fusion", "linear"], "--sb-fusion must be tanh"),
+        (["--sb-future-shift"], "--sb-future-shift must be False"),
+    ],
+)
+def test_a_training_that_goes_on_computes_the_same(
+    data, trained, tmp_path, words, said
+):
+    """Another interaction is learned with an optimiser of its own, where one asks."""
+    epochs = trained_epochs(trained) + 1
+    words = [*SB, *words, "--restore-file", trained, "--max-epoch", epochs]
+    with pytest.raises(ValueError, match=f"{said}, as in the training of {trained}"):
+        run_train(data, tmp_path, *words)
+    made = run_train(data, tmp_path, *words, "--reset-optimizer")
+    assert trained_epochs(made) == epochs
 
 
 @pytest.mark.parametrize(

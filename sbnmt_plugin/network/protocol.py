@@ -146,6 +146,8 @@ class Model:
         writes_at_once: whether it writes all words at once, so that it cannot be
             stopped after each.
         never_r2l: why it cannot write R2L; "": it can.
+        function: its own settings without weights, by which the same weights compute
+            something else: a training that goes on keeps them.
     """
 
     searched_by = "synchronous"
@@ -153,6 +155,7 @@ class Model:
     reads_across = False
     writes_at_once = False
     never_r2l = ""
+    function: tuple[str, ...] = ()
 
     @classmethod
     def trained_languages(cls, settings: Any) -> tuple[str, str] | None:

@@ -72,6 +72,7 @@ class ENATModel(FamilyTransformer):
     searched_by = "parallel"
     writes_at_once = True
     never_r2l = "writes all words at once"
+    function = "enat_input", "enat_raw_weights"
     family = "enat_transformer"
     own = "tokens_written"
     config = ENATConfig

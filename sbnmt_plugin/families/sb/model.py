@@ -70,6 +70,7 @@ class SBTransformerModel(FamilyTransformer):
     """
 
     bidirectional = reads_across = True
+    function = "sb_fusion", "sb_lambda", "sb_future_shift"
     family = "sb_transformer"
     config = SBTransformerConfig
 
