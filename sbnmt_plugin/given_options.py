@@ -33,14 +33,6 @@ from sbnmt_plugin.fairseq_options import (
 
 # fairseq's models that are trained, resumed and decoded as teachers
 TEACHERS = ("bart", "lightconv", "lstm", "transformer", "transformer_align")
-# flags of 0.2.0 that are gone, and their remedies; checkpoints that were trained with
-# them are read as ever: what stands in their settings asks for nothing any more
-RETIRED = {
-    "--sb-same-text": "train on three triples with --sb-partner-noise instead",
-    "--sb-partner": "leave it out (text), or use --sb-partner-noise (own)",
-    "--sb-partner-dropout": "leave it out",
-    "--sb-freeze-writer": "leave it out: --sb-reader freezes the writer",
-}
 
 
 class Refused(argparse.Action):
@@ -62,27 +54,6 @@ class Refused(argparse.Action):
             value = self.const
         if value not in (self.default, USUAL.get(self.dest, self.default)):
             self.say(str(flag))
-
-
-def refuse_retired(flag: str) -> NoReturn:
-    """Refuse a flag that is gone.
-
-    Raises:
-        ValueError: always.
-    """
-    raise ValueError(f"{flag} is no option any more: {RETIRED[flag]}")
-
-
-def add_retired(parser: argparse.ArgumentParser) -> None:
-    """Let a parser refuse the flags that are gone by their names.
-
-    It would take ``--sb-partner`` for the beginning of another flag where it allows
-    abbreviations, and call the others unknown.
-    """
-    hidden: Any = {"default": argparse.SUPPRESS, "help": argparse.SUPPRESS}
-    for flag in RETIRED:
-        refused: Any = parser.add_argument(flag, action=Refused, nargs="?", **hidden)
-        refused.say = refuse_retired
 
 
 def command_of(parser: argparse.ArgumentParser) -> str:

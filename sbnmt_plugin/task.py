@@ -21,7 +21,6 @@ from sbnmt_plugin.checkpoint_checks import (
 from sbnmt_plugin.checkpoints import Checkpoint, checkpoint_files, own_file
 from sbnmt_plugin.config import SBTranslationConfig
 from sbnmt_plugin.given_options import (
-    add_retired,
     check_architecture,
     command_of,
     refuse_model_settings,
@@ -70,9 +69,8 @@ class SBTranslationTask(StreamData):
 
     @classmethod
     def add_args(cls, parser: Any) -> None:
-        """Add the task's options; refuse those that are gone, or that do nothing."""
+        """Add the task's options; refuse those that do nothing."""
         super().add_args(parser)
-        add_retired(parser)
         refuse_typed(parser, command_of(parser))
 
     @classmethod
@@ -145,7 +143,7 @@ class SBTranslationTask(StreamData):
         detok_args = read_json("--eval-bleu-detok-args", self.cfg.eval_bleu_detok_args)
         chosen = read_json("--eval-bleu-args", self.cfg.eval_bleu_args)
         self.tokenizer = encoders.build_tokenizer(
-            Namespace(tokenizer=self.cfg.eval_bleu_detok, **detok_args)
+            Namespace(**{**detok_args, "tokenizer": self.cfg.eval_bleu_detok})
         )
         args = {"beam": DEFAULT_BEAM, **chosen}
         self.check_names(chosen, "--eval-bleu-args")

@@ -190,24 +190,24 @@ class StreamData(TranslationTask):
         settings = dict(zip(SIZE, size))
         settings |= {name: kwargs[name] for name in SETTINGS if name in kwargs}
         if max_positions is not None:
-            source, target = max_positions
+            model = max_positions
             if max_tokens is not None:
-                source = min(source, max_tokens)
-                target = min(target, max_tokens // len(self.directions))
-            max_positions = source, target
-            texts = {"source": (dataset.src_sizes, source)}
-            flag = "--max-tokens"
-            if dataset.tgt_sizes is not None:
-                texts["target"] = dataset.tgt_sizes, target
-                flag += "" if self.cfg.sb_path else "-valid"
-            for text, (sizes, most) in texts.items():
-                longest = int(sizes.max(initial=0))
+                batch = max_tokens, max_tokens // len(self.directions)
+                max_positions = min(model[0], batch[0]), min(model[1], batch[1])
+            trains = dataset.tgt_sizes is not None and not self.cfg.sb_path
+            limit = "--max-tokens-valid" if trains else "--max-tokens"
+            texts = zip(("source", "target"), (dataset.src_sizes, dataset.tgt_sizes))
+            for place, (text, sizes) in enumerate(texts):
+                longest = 0 if sizes is None else int(sizes.max(initial=0))
+                most = max_positions[place]
                 if longest > most and not ignore_invalid_inputs:
+                    own = f"--max-{text}-positions" if most == model[place] else ""
+                    fixed = own and not trains  # the model has so many
+                    remedy = "" if fixed else f"raise {own or limit}, or "
                     raise ValueError(
-                        f"a {text} must have at most {most} tokens with </s>, by the "
-                        f"model (--max-{text}-positions) and {flag}, but one has "
-                        f"{longest}: raise {flag}, or leave out what is too long "
-                        "(--skip-invalid-size-inputs-valid-test)"
+                        f"a {text} must have at most {most} tokens with </s>, by "
+                        f"{own or limit}, but one has {longest}: {remedy}leave out "
+                        "what is too long (--skip-invalid-size-inputs-valid-test)"
                     )
         made = super().get_batch_iterator(
             *(dataset, max_tokens, max_sentences, max_positions),

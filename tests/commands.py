@@ -48,6 +48,9 @@ TINY_TWO_WAY = [
     *["--decoder-ffn-embed-dim", "16"],
 ]
 SB = ["--arch", "sb_transformer_tiny"]
+# flags of 0.2.0
+RETIRED = ["--sb-same-text", "--sb-partner", "--sb-partner-dropout"]
+RETIRED += ["--sb-freeze-writer"]
 ABD = ["--arch", "abd_transformer_tiny"]
 BA = ["--arch", "ba_nmt", "--sb-direction", "l2r"]
 TWO_WAY = [

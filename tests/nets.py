@@ -35,7 +35,7 @@ LENGTHS, STEPS, ROUGH = (7, 4, 6), (5, 3, 4), (3, 6, 2)  # S, T and Z, </s> coun
 MU, LAMBDA, EPSILON = 0.3, 0.7, 0.1  # weights of L_align and L_adv, label smoothing
 WORDS = dictionary()
 PAD, EOS, UNK = WORDS.pad(), WORDS.eos(), WORDS.unk()
-NEVER = PAD, *(WORDS.index(tag) for tag in TAGS)
+NEVER = PAD, WORDS.bos(), *(WORDS.index(tag) for tag in TAGS)
 SYMBOLS = Symbols(pad=PAD, eos=EOS, unk=UNK, starts=(EOS,), never=NEVER)
 
 

@@ -17,10 +17,10 @@ from torch import Tensor, nn
 from sbnmt_plugin.network.next_tokens import NextTokens
 from sbnmt_plugin.search.options import Symbols
 
-PAD, EOS, UNK = 1, 2, 3
+BOS, PAD, EOS, UNK = 0, 1, 2, 3
 VOCABULARY = 9  # 0 <s>, 1 pad, 2 </s>, 3 unk, 4-6 words, 7 8 tags
 TAGS = (7, 8)
-NEVER = (PAD, *TAGS)
+NEVER = (PAD, BOS, *TAGS)
 SYMBOLS = Symbols(pad=PAD, eos=EOS, unk=UNK, starts=TAGS, never=NEVER)
 
 

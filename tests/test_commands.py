@@ -166,6 +166,16 @@ def test_a_prefix_from_the_data_binds(data, model):
         assert text.split()[:2] == target[:2]
 
 
+def test_the_start_symbol_is_never_written(data, model):
+    """Where bans leave a search nothing else; it would show in numbers alone."""
+    words = ["--no-repeat-ngram-size", 1, "--min-len", 12, "--max-len-b", 14]
+    output = run_generate(data, model, *words)
+    texts, numbers = lines(output, "H"), lines(output, "P")
+    for i, found in texts.items():
+        for (_, text), (scores,) in zip(found, numbers[i]):
+            assert len(text.split()) + 1 == len(scores.split())
+
+
 def test_a_prefix_needs_target_texts(data, trained, tmp_path):
     folder = changeable(data, tmp_path / "bin")
     for path in folder.glob("test.*.de.*"):
@@ -414,7 +424,7 @@ def test_what_training_cannot_do_is_refused_by_name(data, tmp_path, options, mes
 
 def test_overlong_examples_follow_fairseqs_rules(data, tmp_path, caplog):
     words = [*SB, "--max-epoch", 1, "--max-target-positions", 5]
-    with pytest.raises(ValueError, match="a target must have at most 5 tokens"):
+    with pytest.raises(ValueError, match=r"at most 5 .* by --max-target-positions, "):
         run_train(data, tmp_path / "a", *words)
     run_train(data, tmp_path / "b", *words, "--skip-invalid-size-inputs-valid-test")
     assert "have invalid sizes and will be skipped" in caplog.text

@@ -61,7 +61,7 @@ def teachers(teacher, data, tmp_path_factory):
 def normalised(monkeypatch):
     """Our search, which normalises what may come next as CTranslate2's does.
 
-    It leaves out of the sum tags, padding and an end before the first word.  In a
+    It leaves out of the sum tags, padding, <s> and an end before the first word.  In a
     vocabulary of 18 words that are learned with smoothing, these have more than a
     hundredth of each probability.
     """
@@ -69,7 +69,7 @@ def normalised(monkeypatch):
 
     def other(self, tokens, *given):
         following, weights = step(self, tokens, *given)
-        never = [*TAGS, PAD] + ["</s>"] * (tokens.size(1) == 1)
+        never = [*TAGS, PAD, "<s>"] + ["</s>"] * (tokens.size(1) == 1)
         never = [self.dictionary.index(word) for word in never]
         following.logits[:, never] = -math.inf
         return NextTokens.of_logits(following.logits), weights

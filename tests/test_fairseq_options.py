@@ -27,7 +27,7 @@ from sbnmt_plugin.fairseq_options import (
     acts,
 )
 from sbnmt_plugin.families.sb.model import SBTransformerModel
-from sbnmt_plugin.given_options import RETIRED, command_of, refuse_typed
+from sbnmt_plugin.given_options import command_of, refuse_typed
 from sbnmt_plugin.task import SBTranslationTask
 from sbnmt_plugin.task_options import KEY
 
@@ -71,8 +71,7 @@ def own() -> set[str]:
 
 def unclassified(names: set[str]) -> set[str]:
     """Return those of which nobody has said where something acts on them."""
-    gone = {flag[2:].replace("-", "_") for flag in RETIRED}
-    return names - set(PLACES) - own() - gone
+    return names - set(PLACES) - own()
 
 
 def test_every_option_of_every_parser_is_classified_once():

@@ -146,8 +146,12 @@ def test_messages_are_in_the_words_of_the_call(hub):
     assert_in_words_of_the_call(told)
     assert told["sample", None].startswith("beam must be ≥ 2")
     assert told["score", None].startswith("score() is not supported: use the scores")
-    for length in 700, 2000:
-        assert f"one has {length + 1}: raise max_tokens, or" in told["length", length]
+    for length, flag, remedy in (
+        (700, "max_tokens", "raise max_tokens, or "),
+        (2000, "max_source_positions", ""),
+    ):
+        has = f"by {flag}, but one has {length + 1}: {remedy}leave out what"
+        assert has in told["length", length]
         assert told["length", length].endswith("leave out what is too long")
 
 

@@ -21,7 +21,6 @@ from helpers import sb_model
 from sbnmt_plugin import checkpoints, task
 from sbnmt_plugin.checkpoint_checks import TIES, check_checkpoints, check_function
 from sbnmt_plugin.families.sb import model
-from sbnmt_plugin.given_options import RETIRED
 from sbnmt_plugin.network.cpu_products import widen_attention
 from sbnmt_plugin.network.encoder import EncoderSelfAttention
 
@@ -336,22 +335,6 @@ def test_what_is_frozen_stays_so_as_a_training_goes_on(
     assert first.read_bytes() == saved
     # with its own optimiser anew it may
     assert trained_epochs(run_train(data, folder, *words, "--reset-optimizer")) == 2
-
-
-@pytest.mark.parametrize("flag", RETIRED)
-@pytest.mark.parametrize("value", [[], ["own"]], ids=str)
-def test_a_flag_that_is_gone_says_so(data, trained, tmp_path, flag, value):
-    with pytest.raises(ValueError, match=f"^{flag} is no option any more: "):
-        run_train(data, tmp_path, *SB, flag, *value)
-    with pytest.raises(ValueError, match=f"^{flag} is no option any more: "):
-        run_generate(data, trained, flag, *value)
-
-
-def test_an_unknown_flag_is_another_matter(data, tmp_path, monkeypatch):
-    """Without its refusal a flag that is gone ends in argparse's own message."""
-    monkeypatch.setattr(task, "add_retired", lambda parser: None)
-    with pytest.raises(SystemExit):
-        run_train(data, tmp_path, *SB, "--sb-freeze-writer")
 
 
 def test_a_reader_is_not_lost_unnoticed(data, writer, tmp_path):

@@ -190,7 +190,9 @@ def test_tracing_changes_no_result_and_is_off_by_default(tmp_path, options):
 def test_a_search_that_ends_at_its_horizon_says_so(tmp_path):
     """By a bound above the worst; it has no step more than the pool allowed."""
     _, traces = traced(sb_model(sb_lambda=1.0), tmp_path / "t", **FAR)
-    far = [t for t in traces if t["steps"][-1]["bound"] > t["steps"][-1]["worst"]]
+    ends = [(trace, trace["steps"][-1]) for trace in traces]
+    lives = [(trace, last) for trace, last in ends if last["bound"] is not None]
+    far = [trace for trace, last in lives if last["bound"] > last["worst"]]
     assert far
     for trace in far:
         full = [s for s in trace["steps"] if s["worst"] is not None]

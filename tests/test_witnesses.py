@@ -15,7 +15,7 @@ import shutil
 import in_process
 import pytest
 import torch
-from commands import PLUGIN, ROOT, lines, load, run_interactive
+from commands import PLUGIN, RETIRED, ROOT, lines, load, run_interactive
 from fairseq import options
 from fairseq.criterions import CRITERION_REGISTRY
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
@@ -24,7 +24,6 @@ from fairseq.tasks import TASK_REGISTRY
 from fairseq_cli import train as fairseq_train
 from steps import call
 
-from sbnmt_plugin.given_options import RETIRED
 from sbnmt_plugin.model import SBTransformerModel
 from sbnmt_plugin.search.registry import SEARCHES
 from sbnmt_plugin.tools.commands import recipe as run_recipe
@@ -140,7 +139,7 @@ def test_a_checkpoint_has_the_python_interface(name):
 def words_of(name):
     """The words of a witness's training that are options still."""
     words = files(EXPECTED["trained"][name])
-    for flag in RETIRED.keys() & set(words):
+    for flag in set(RETIRED) & set(words):
         place = words.index(flag)
         valued = words[place + 1 : place + 2] and not words[place + 1].startswith("--")
         del words[place : place + 1 + bool(valued)]

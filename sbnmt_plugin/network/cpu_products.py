@@ -191,8 +191,8 @@ class PackedLinear(nn.Linear):
     and on some processors smaller ones too, and those of more outputs than inputs for
     any number of rows (:func:`~sbnmt_plugin.numerics.mkl_lags_at_256_bits`); elsewhere
     a copy would not be worth its memory.  It is made at the first call and belongs to
-    that very weight: another one, one that has been changed or one that is elsewhere
-    now gets its own.
+    that very weight: another one, one that has been changed in place or one that is
+    elsewhere now gets its own, and training drops it.
 
     Where MKL lags (:func:`~sbnmt_plugin.numerics.mkl_lags`) oneDNN multiplies by
     float32 weights as they are, for training too, if there is :data:`MUCH` to do.  All
@@ -200,6 +200,12 @@ class PackedLinear(nn.Linear):
     """
 
     _packed: tuple[Tensor, int, Any] | None = None  # weight, its version, the copy
+
+    def train(self, mode: bool = True) -> PackedLinear:
+        """Drop the copy: optimisers change weights without a new version."""
+        if mode:
+            self._packed = None
+        return super().train(mode)
 
     def forward(self, x: Tensor) -> Tensor:
         """Turn (…, inputs) into (…, outputs)."""

@@ -17,7 +17,7 @@ class Symbols:
 
     Attributes:
         starts: (D,) first decoder input of each direction.
-        never: ids that are never generated: padding and the tags.
+        never: ids that are never generated: padding, ``<s>`` and the tags.
     """
 
     pad: int
@@ -36,7 +36,7 @@ class Symbols:
         pad, eos, unk = dictionary.pad(), dictionary.eos(), dictionary.unk()
         tags = tuple(map(dictionary.index, TAGS))
         starts = tuple(tags[d] for d in directions) if len(directions) > 1 else (eos,)
-        return cls(pad, eos, unk, starts, never=(pad, *tags))
+        return cls(pad, eos, unk, starts, never=(pad, dictionary.bos(), *tags))
 
 
 @dataclass(frozen=True)
