@@ -9,6 +9,8 @@ import pytest
 import torch
 from commands import (
     ABD,
+    NO_WORKERS,
+    PLUGIN,
     SB,
     SIZES,
     assert_batch_size_does_not_matter,
@@ -21,6 +23,10 @@ from commands import (
     run_interactive,
     run_train,
 )
+from fairseq import options
+from fairseq.dataclass.utils import convert_namespace_to_omegaconf
+from fairseq.logging import progress_bar
+from fairseq_cli import validate
 
 from sbnmt_plugin.network.cpu_products import short_sums
 from sbnmt_plugin.symbols import RESERVED
@@ -164,6 +170,23 @@ def test_a_prefix_from_the_data_binds(data, model):
     for i, (_, text) in best(output).items():
         target = lines(output, "T")[i][0][0].split()
         assert text.split()[:2] == target[:2]
+
+
+def test_fairseq_validate_gives_the_loss_of_the_training(data, trained, monkeypatch):
+    words = [data, "--path", trained, *PLUGIN, *NO_WORKERS, "--cpu", "--batch-size", 4]
+    words += ["--log-format", "simple"]
+    found = {}
+    monkeypatch.setattr(
+        progress_bar.SimpleProgressBar,
+        "print",
+        lambda self, stats, tag, step: found.update(stats),
+    )
+    parser = options.get_validation_parser()
+    args = options.parse_args_and_arch(parser, list(map(str, words)))
+    validate.main(convert_namespace_to_omegaconf(args))
+    known = load(trained)["extra_state"]["val_loss"]
+    assert found["loss"] == pytest.approx(known, abs=2e-3)
+    assert found["loss_l2r"] != found["loss_r2l"]
 
 
 def test_the_start_symbol_is_never_written(data, model):
