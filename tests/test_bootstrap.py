@@ -4,18 +4,11 @@ import numpy as np
 import pytest
 from comparing import LINES, RIGHT, answers, bleu, p_of, p_of_seeds
 from sacrebleu.metrics import BLEU, CHRF
-from sacrebleu.significance import PairedTest, _bootstrap_resample
+from sacrebleu.significance import PairedTest
 
 from sbnmt_plugin.tools.phonemes import WordErrorRate
 from sbnmt_plugin.tools.results import bootstrap as module
 from sbnmt_plugin.tools.results.bootstrap import bootstrap
-
-
-def other_draws(*args):
-    """Resample as sacreBLEU does, but by another seed."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SACREBLEU_SEED", "1")
-        return _bootstrap_resample(*args)
 
 
 def test_the_bootstrap_tells_equal_from_different_systems():
@@ -47,7 +40,7 @@ def test_scores_intervals_and_p_are_sacrebleus(metric):
 
 
 def test_the_comparison_with_sacrebleus_test_can_fail(monkeypatch):
-    monkeypatch.setattr(module, "_bootstrap_resample", other_draws)
+    monkeypatch.setattr(module, "random", lambda: (np.random.default_rng(1), "1"))
     with pytest.raises(AssertionError):
         assert_as_sacrebleu(bleu)
 
@@ -57,6 +50,18 @@ def test_systems_that_always_score_alike_do_not_differ():
     reference = [f"this is sentence number {i} of the test" for i in range(40)]
     loud = [line.upper() for line in reference]
     assert p_of(BLEU(lowercase=True), reference, loud, reference) == 1.0
+
+
+def test_a_single_line_is_no_evidence():
+    assert bootstrap([["a b c d e"]], [["a b c d f"]], [["a b c d e"]], bleu()).p == 1
+
+
+def test_the_metric_stays_as_it_was():
+    """A plain score of it has no samples in its signature; the bootstrap's has."""
+    metric = bleu()
+    bootstrap([RIGHT], [RIGHT], [RIGHT], metric)
+    assert "bs:" not in str(metric.get_signature())
+    assert "bs:1000|seed:12345" in module.signature(metric)
 
 
 @pytest.mark.parametrize(

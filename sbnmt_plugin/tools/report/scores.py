@@ -9,7 +9,7 @@ from sacrebleu.metrics import CHRF
 from sbnmt_plugin.tools.report.content import Column, Figure, Section, Table
 from sbnmt_plugin.tools.report.drawing import colours, finish, panels
 from sbnmt_plugin.tools.report.inputs import Inputs
-from sbnmt_plugin.tools.results.bootstrap import SAMPLES, bootstrap
+from sbnmt_plugin.tools.results.bootstrap import SAMPLES, bootstrap, signature
 from sbnmt_plugin.tools.scoring import bleu
 
 TITLE = "Scores"
@@ -63,7 +63,7 @@ def section(given: Inputs) -> Section:
             row += [found.score, found.interval, None if name == baseline else found.p]
             if key == "BLEU":
                 drawn[name] = found.mean, found.interval
-        notes.append(f"{key}: {metric.get_signature()}")
+        notes.append(f"{key}: {signature(metric)}")
     about = (
         f"Higher is better, and the best is bold. Intervals and p are of {SAMPLES:,} "
         f"resamplings of the {len(given.source):,} sentences. p is the probability of "

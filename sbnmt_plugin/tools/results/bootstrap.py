@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from types import SimpleNamespace
+import os
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from sacrebleu.metrics.base import Metric
-from sacrebleu.significance import _bootstrap_resample, _compute_p_value, estimate_ci
+from sacrebleu.significance import estimate_ci
 
 SAMPLES = 1000
 LIKELY = 0.95  # of the resamplings, within an interval
@@ -49,6 +49,20 @@ def statistics(
     return [[sum(column) for column in zip(*x)] for x in zip(*each, strict=True)]
 
 
+def random() -> tuple[np.random.Generator, str]:
+    """Return sacreBLEU's generator of random numbers, and its seed as it writes it."""
+    seed = os.environ.get("SACREBLEU_SEED", "12345").lower()
+    return np.random.default_rng(None if seed == "none" else int(seed)), seed
+
+
+def signature(metric: Metric) -> str:
+    """Return the signature of a metric, with samples and seed."""
+    found = metric.get_signature()
+    found.update("bs", SAMPLES)
+    found.update("seed", random()[1])
+    return str(found)
+
+
 def bootstrap(
     runs: Sequence[Texts],
     baseline: Sequence[Texts],
@@ -57,29 +71,28 @@ def bootstrap(
 ) -> Outcome:
     """Compare a system with a baseline; both have a run for each seed.
 
-    sacreBLEU has no interval of a difference.  So its resampling gets the statistics of
-    both texts side by side, which are scored on the same draw of sentences, whatever
-    its seed is; p is computed from them as sacreBLEU does.  The metric's signature
-    tells the samples afterwards.
+    Draws, scores and p are sacreBLEU's, which has no interval of a difference.  Both
+    texts are scored on the same draw of sentences, one after the other: sacreBLEU holds
+    all of them at once.
     """
-    ours, theirs = (statistics(x, references, metric) for x in (runs, baseline))
-    width = len(ours[0])
+    texts = [statistics(x, references, metric) for x in (runs, baseline)]
+    counts = [np.array(stats, dtype="float32") for stats in texts]
 
-    def scores(stats: Any) -> list[float]:
-        parts = stats[:width], stats[width:]
-        return [float(metric._compute_score_from_stats(part).score) for part in parts]
+    def scores(sums: Iterable[Any]) -> list[float]:
+        return [float(metric._compute_score_from_stats(x).score) for x in sums]
 
-    both: Any = SimpleNamespace(_compute_score_from_stats=scores)
-    paired = [[*our, *their] for our, their in zip(ours, theirs)]
-    seed, drawn = _bootstrap_resample(paired, both, SAMPLES)
-    metric.n_bootstrap, metric.seed = SAMPLES, seed  # for its signature
+    lines = len(texts[0])
+    draw, _ = random()
+    draws = (draw.choice(lines, size=lines) for _ in range(SAMPLES))
+    drawn = [scores(stats[places].sum(0) for stats in counts) for places in draws]
     own, rivals = np.array(drawn).T
     apart = own - rivals
-    score, rival = scores([sum(column) for column in zip(*paired)])
-    # Departs from sacreBLEU: where every resampling scores alike it finds no
-    # difference larger than 0, and has its smallest p.
+    score, rival = scores(np.array(stats).sum(0) for stats in texts)
+    # Departs from sacreBLEU: where all draws are equally far apart, as those of a
+    # single line, it finds none farther than the text, and has its smallest p.
     spread = abs(apart) - abs(apart).mean()
-    p = _compute_p_value(spread, abs(score - rival)) if apart.any() else 1.0
+    more = int((spread > abs(score - rival)).sum())
+    p = (more + 1) / (SAMPLES + 1) if np.ptp(apart) else 1.0
     outside = (1 - LIKELY) / 2
     low, high = np.quantile(apart, [outside, 1 - outside])
     return Outcome(score, *map(float, (*estimate_ci(own), low, high, p)))
