@@ -116,14 +116,22 @@ INPUTS = ["w1 w2 w3", "w4 w1", "w5 w6 w7 w8", "w2 w2"]
 TARGETS = ["w0 w1", "w3 w2 w1 w0", "w4", "w5 w6 w7"]
 
 
-def forced(model, directions=(L2R,)):
+def forced(model, directions=(L2R,), most=(99, 99)):
     """(T, S) of every sentence."""
     task = fake_task()
     words = task.target_dictionary
     task.symbols = Symbols.of(words, directions)
     task.directions = directions
-    translator = Namespace(task=task, models=[model], cuda=False)
+    translator = Namespace(task=task, models=[model], cuda=False, max_positions=most)
     return [*forced_attention(translator, INPUTS, TARGETS)]
+
+
+@pytest.mark.parametrize(
+    ("most", "said"), [((4, 9), "--input, line 3"), ((9, 4), "--reference, line 2")]
+)
+def test_a_line_beyond_the_positions_is_named(most, said):
+    with pytest.raises(ValueError, match=rf"^{said}, must have at most 4 .* has 5: le"):
+        forced(sb_model(), (L2R, R2L), most)
 
 
 def rows_of(line, words):

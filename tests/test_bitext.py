@@ -196,6 +196,11 @@ def test_single_options_win_over_sizes_and_updates():
     assert train["--warmup-updates"] == 12
     assert train["--save-interval-updates"] == 6
     assert not train["--total-num-update"]  # its schedule has none
+    alone, asked = (
+        settings_of(29_000, flag, 60)["train"] for flag in ("--max-update", "--updates")
+    )
+    assert alone | {"--max-update": 60} == asked
+    assert asked["--total-num-update"] == 60  # the rate is 0 from there on
     found = settings_of(29_000, "--encoder-layers", 1, "--updates", 60)
     assert found["model"]["--encoder-layers"] == "1"
     assert found["train"]["--total-num-update"] == 60

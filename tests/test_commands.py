@@ -467,7 +467,6 @@ def test_overlong_examples_follow_fairseqs_rules(data, tmp_path, caplog):
         ["--share-decoder-input-output-embed"],
         ["--quant-noise-pq", "0.1", "--quant-noise-pq-block-size", "4"],
         ["--update-freq", "2", "--sentence-avg"],
-        ["--amp"],
         [*ABD, "--checkpoint-activations", "--decoder-layerdrop", "0.3"],
         [*ABD, "--layernorm-embedding", "--quant-noise-pq", "0.1"],
     ],

@@ -141,7 +141,10 @@ def test_an_output_of_two_runs_is_refused(tmp_path, text, sizes):
     ("name", "line", "message"),
     [
         *(("log", line, "H-id<TAB>score") for line in ("H-x\t-1\ta", "H-0\t-1", "H-")),
-        *(("text/test.sets", line, "a set's name") for line in ("one", "a\t2\t3", "")),
+        *(
+            ("text/test.sets", line, "a set's name")
+            for line in ("one", "a\t2\t3", "a\t0", "")
+        ),
     ],
 )
 def test_a_line_of_another_form_is_named(tmp_path, text, name, line, message):
@@ -217,8 +220,9 @@ def test_sets_are_scored_apart_and_averaged(tmp_path):
     mean = (scored["sets"]["mt03"] + scored["sets"]["mt04"]) / 2
     assert scored["tokenised BLEU"]["score"] == pytest.approx(mean, abs=0.01)
     assert scored["tokenised BLEU"]["score"] != whole
-    put(tmp_path / "test.sets", "mt03\t1", "mt04\t1")
-    with pytest.raises(ValueError, match="must add up to 3 lines"):
-        score_row(tokens, references)
+    for sets in ["mt03\t1", "mt04\t1"], ["mt03\t1", "mt03\t2"]:
+        put(tmp_path / "test.sets", *sets)
+        with pytest.raises(ValueError, match="different names that add up to 3 lines"):
+            score_row(tokens, references)
     with pytest.raises(ValueError, match=r"be 3 hypotheses.*there are 2"):
         score_row(tokens[:2], references)

@@ -4,6 +4,7 @@ from argparse import Namespace
 
 import pytest
 import torch
+from fairseq.models import ARCH_MODEL_REGISTRY
 from helpers import abd_model, enat_model, sb_model, transformer, two_way_model
 
 from sbnmt_plugin.config import task_config
@@ -13,7 +14,8 @@ from sbnmt_plugin.network.protocol import Decoder, said
 from sbnmt_plugin.option_checks import check_model, refuse_out_of_scope
 from sbnmt_plugin.search import registry
 from sbnmt_plugin.search.generator import Generator
-from sbnmt_plugin.task_options import DECODING, TRAINING
+from sbnmt_plugin.task_options import DECODING, TRAINING, flag_of
+from sbnmt_plugin.tools.recipes.stages import FUNCTION
 
 
 def test_every_decoder_is_what_the_search_asks_for():
@@ -68,6 +70,12 @@ def test_models_that_want_different_searches_are_refused(other):
 
 
 # what a model says of itself
+
+
+def test_recipes_know_what_a_training_keeps_as_it_goes_on():
+    models = set(ARCH_MODEL_REGISTRY.values())
+    names = {flag_of(name) for model in models for name in said(model, "function")}
+    assert names == set(FUNCTION)
 
 
 def test_a_model_that_says_nothing_has_the_defaults():

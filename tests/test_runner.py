@@ -170,6 +170,19 @@ def test_after_a_failure_nothing_begins_and_steps_that_run_end(tmp_path, capsys)
     assert not never.called
 
 
+def test_a_step_that_several_rows_need_fails_once(tmp_path):
+    began = threading.Barrier(3)
+    made, (shared,), _ = steps_that(tmp_path, shared=mock.Mock(side_effect=fails))
+    rows = [Step(x, "", [], tmp_path / x, inputs=(shared,)) for x in ("a", "b", "c")]
+    has, tries = made.has, []
+    made.has = lambda step: (step in rows and bool(began.wait(20))) or has(step)
+    ran = made.run
+    made.run = lambda step: (tries.append(step), time.sleep(0.2), ran(step))
+    with pytest.raises(ValueError, match="no disk left"):
+        made.make_all(rows, jobs=3)
+    assert tries == [shared]
+
+
 def test_an_interrupt_after_a_failure_ends_the_steps_that_run(tmp_path):
     ended = threading.Event()
     made, steps, _ = steps_that(tmp_path, a=lambda: ended.wait(20), b=fails)

@@ -15,7 +15,7 @@ from recipe_drivers import train
 from sbnmt_plugin.tools.recipes import costs, stages
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
 from sbnmt_plugin.tools.recipes.rows import Row
-from sbnmt_plugin.tools.recipes.stages import training_stages
+from sbnmt_plugin.tools.recipes.stages import FUNCTION, training_stages
 from sbnmt_plugin.tools.results import work_folder_rows as results
 
 ENDS = "-stage-1", "-stage-2", ""  # of the stages' logs
@@ -124,6 +124,19 @@ def test_what_continues_begins_its_data_at_their_start(tmp_path, train, first, f
                 ValueError, match=r"stages\.sb: .* by --max-epoch alone"
             ):
                 training_stages(recipe, Row("sb"))
+
+
+@pytest.mark.parametrize("flag", FUNCTION)
+def test_what_continues_keeps_its_function(tmp_path, flag):
+    recipe = load_recipe(write(tmp_path / "toy"), False) | {"train": {}, "sb_train": {}}
+    stages = [{"--max-epoch": 1}, {"--max-epoch": 3, "continue": True, flag: 7}]
+    recipe["stages"] = {"sb": stages}
+    with pytest.raises(
+        ValueError, match=rf"stages\.sb: .* must keep {flag} of the one"
+    ):
+        training_stages(recipe, Row("sb"))
+    stages[1]["continue"] = False
+    assert len(training_stages(recipe, Row("sb"))) == 2
 
 
 def test_updates_are_counted_once_through_several_stages(tmp_path):

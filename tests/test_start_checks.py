@@ -12,10 +12,12 @@ SHORT = '{"beam": 2, "max_len_a": 0, "max_len_b": 2}'
 BLEU = ["--eval-bleu", "--eval-bleu-args", SHORT]
 
 
-@pytest.mark.parametrize("words", [["--fp16"], ["--bf16"], ["--memory-efficient-fp16"]])
+@pytest.mark.parametrize(
+    "words", [["--fp16"], ["--bf16"], ["--memory-efficient-fp16"], ["--amp"]]
+)
 def test_half_precision_wants_a_device_that_has_it(data, tmp_path, words):
     with pytest.raises(
-        ValueError, match=r"--(fp|bf)16 needs a .* leave it out, or train"
+        ValueError, match=r"--(fp16|bf16|amp) needs a .* leave it out, or train"
     ):
         run_train(data, tmp_path / "save", *SB, *ONE, *words)
 

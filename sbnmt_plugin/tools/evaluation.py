@@ -25,7 +25,7 @@ from sbnmt_plugin.tools.text import as_written, read_lines, read_parallel
 from sbnmt_plugin.tools.tokens import detokenise
 from sbnmt_plugin.tools.translations import each_translation, read_generated
 
-SET = re.compile(r"([^\t]+)\t([0-9]+)")  # a line of test.sets
+SET = re.compile(r"([^\t]+)\t([1-9][0-9]*)")  # a line of test.sets
 
 
 def add_raw(parser: argparse.ArgumentParser) -> None:
@@ -89,11 +89,14 @@ class References:
         if not path.exists():
             return {"test": slice(0, count)}
         rule = "a set's name, a tab and its number of lines"
-        entries = each_entry(path, SET, rule, "run prepare.py again")
+        entries = [*each_entry(path, SET, rule, "run prepare.py again")]
         found = {entry[1]: int(entry[2]) for entry in entries}
         ends = [*itertools.accumulate(found.values(), initial=0)]
-        if ends[-1] != count:
-            raise ValueError(f"{path} must add up to {count} lines, but does not")
+        if ends[-1] != count or len(found) < len(entries):
+            raise ValueError(
+                f"{path} must have sets of different names that add up to {count} "
+                "lines, but has not: run prepare.py again"
+            )
         return dict(zip(found, map(slice, ends, ends[1:])))
 
 

@@ -99,7 +99,8 @@ def forced_attention(
         in T.
 
     Raises:
-        ValueError: several models, or one that gives no attention.
+        ValueError: several models, or one that gives no attention; a line that is
+            too long.
     """
     task = translator.task
     if len(translator.models) != 1:
@@ -108,11 +109,21 @@ def forced_attention(
     model.eval()
     words = task.source_dictionary, task.target_dictionary
     sides: list[Any] = []
-    for lines, dictionary in zip((inputs, targets), words):
+    flags, texts = ("--input", "--reference"), (inputs, targets)
+    for flag, lines, dictionary, most in zip(
+        flags, texts, words, translator.max_positions
+    ):
         rows = [
             dictionary.encode_line(line, add_if_not_exist=False).long()
             for line in lines
         ]
+        for number, row in enumerate(rows, start=1):
+            if len(row) > most:
+                raise ValueError(
+                    f"{flag}, line {number}, must have at most {most} tokens with "
+                    f"</s>, the model's positions, but has {len(row)}: leave out the "
+                    "pair"
+                )
         sides += [rows, [len(row) for row in rows], dictionary]
     pairs = LanguagePairDataset(*sides, shuffle=False)
     streams = SBLanguagePairDataset(pairs, None, task.symbols.starts, task.directions)

@@ -76,6 +76,7 @@ def check_options(cfg: Any) -> None:
             "is trained on: name another split there, too, or leave --sb-probe out",
         ),
         (common.fp16 and not gpu, f"--fp16 needs a GPU: {AUTOCAST}"),
+        (common.amp and not gpu, f"--amp needs a GPU: {AUTOCAST}"),
         (common.bf16 and not tpu, f"--bf16 needs a TPU and torch_xla: {AUTOCAST}"),
         (
             never and not saving.save_interval_updates and not stops,

@@ -53,6 +53,7 @@ class Runner:
         self.ending = False
         self.made: set[Step] = set()
         self.locks: dict[Step, threading.Lock] = {}
+        self.failed: dict[Step, BaseException] = {}
 
     def has(self, step: Step) -> bool:
         """Check whether a step need not be run any more."""
@@ -87,8 +88,9 @@ class Runner:
             try:
                 self.make(step)
             except BaseException as error:
+                new = error not in errors
                 errors.append(error)
-                if len(begun) > 1:
+                if new and len(begun) > 1:
                     print(f"\n{error}\nWhat runs goes on to its end.", flush=True)
             begun.remove(step)
 
@@ -106,11 +108,13 @@ class Runner:
     def make(self, step: Step) -> None:
         """Run a step and those before it, unless they are done.
 
-        Others that need the same step at the same time wait for it.
+        Others that need the same step at the same time wait for it, and fail with it.
         """
         with self.locks.setdefault(step, threading.Lock()):
             if self.has(step):
                 return
+            if step in self.failed:
+                raise self.failed[step]
             for needed in step.inputs:
                 self.make(needed)
             if step.clears:
@@ -122,7 +126,11 @@ class Runner:
                     begun = (step.record.made / "checkpoint_last.pt").exists()
                 if log.exists() and not begun:
                     rename(log, log.with_suffix(".earlier"))  # of another training
-            self.run(step)
+            try:
+                self.run(step)
+            except BaseException as error:
+                self.failed[step] = error
+                raise
             if step.marks:
                 folder = step.complete.parent
                 sync(*folder.iterdir(), folder)  # or the mark might outlive the model

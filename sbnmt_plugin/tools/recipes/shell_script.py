@@ -171,7 +171,7 @@ def show_head(
     data = run.settings["data"]
     recipe, name = shown(run.folder, clone), f"{run.folder.name}{suffix}"
     script = f"{recipe}/run{suffix}.sh" if clone else "this script"
-    command = " ".join(["sbnmt recipe", recipe, *options])
+    command = " ".join(["sbnmt recipe", recipe, *map(shlex.quote, options)])
     given = "--work WORK" + " --data DATA" * bool(data)
     lines = [
         "#!/usr/bin/env bash",

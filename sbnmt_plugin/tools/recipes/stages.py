@@ -13,6 +13,9 @@ from sbnmt_plugin.tools.recipes.systems.system import BOTH, DIRECTIONS, TEACHER,
 Settings = dict[str, Any]  # a recipe.yaml's
 # of a training; one that has the first alone ends with an epoch
 LIMITS = ("--max-epoch", "--max-update", "--stop-time-hours")
+# options that a training keeps as it goes on: see protocol.Model.function
+FUNCTION = ("--sb-lambda", "--sb-fusion", "--sb-future-shift")
+FUNCTION += ("--enat-input", "--enat-raw-weights")
 
 
 @dataclass(frozen=True)
@@ -94,6 +97,13 @@ def training_stages(recipe: Settings, row: Row) -> list[Stage]:
                 "end with an epoch, or the next data would begin in the middle: limit "
                 "it by --max-epoch alone (--max-update: false)"
             )
+        for flag in FUNCTION if stage.continues else ():
+            here, there = stage.options, before.options
+            if (flag in here, here.get(flag)) != (flag in there, there.get(flag)):
+                raise ValueError(
+                    f"recipe.yaml: stages.{row.base}: a stage that goes on must keep "
+                    f"{flag} of the one before it: leave out continue, or set the same"
+                )
     return found
 
 

@@ -112,7 +112,8 @@ class ModelRecord:
     refusal: ClassVar[str] = (
         "{made} was begun with other options ({changed}): remove it, its files in "
         "results and logs, and what was made with it (of a teacher pseudo, examples, "
-        "data-* and the rows trained on them), to train anew, or restore recipe.yaml"
+        "data-* and the rows trained on them), to train anew, or give the options as "
+        "before (or restore recipe.yaml), or choose another --work"
     )
 
     @property
@@ -165,7 +166,8 @@ class TeacherRecord(ModelRecord):
     refusal = (
         "{made} was written by a teacher of other options ({changed}): remove "
         "{folder}, examples, data-*, the rows trained on them and their files in "
-        "results and logs, to translate anew, or restore recipe.yaml"
+        "results and logs, to translate anew, or give the options as before (or "
+        "restore recipe.yaml), or choose another --work"
     )
     neutral = FINISHED
 
