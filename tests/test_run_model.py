@@ -80,6 +80,18 @@ def test_what_a_row_has_given_is_removed_with_its_results(tmp_path):
             assert path.is_relative_to(tmp_path / "results")
 
 
+def test_sweeps_of_a_model_of_other_options_are_refused(tmp_path):
+    row, settings = Row.parse(DEFAULT), load_recipe(FOLDER, False)
+    steps = ModelSteps(Run(settings, tmp_path))
+    for step in steps.swept(row), steps.tested(row):
+        step.record.begin()
+        put(step.makes, "{}")
+    steps.check_sweeps([row])
+    other = {**settings, "train": {**settings["train"], "--dropout": 0.5}}
+    with pytest.raises(ValueError, match=r"sweep.json is of a model of other options"):
+        ModelSteps(Run(other, tmp_path)).check_sweeps([row])
+
+
 def test_a_row_of_another_seed_can_be_the_model(tmp_path):
     row = Row.parse("sb-lambda0+rescored@2")
     steps = ModelSteps(Run(load_recipe(FOLDER, False), tmp_path))

@@ -244,6 +244,22 @@ def test_pseudo_targets_know_their_teacher(tmp_path):
         noted(other, other.pseudo("l2r"), made=other.bpe())
 
 
+def test_results_know_the_options_of_their_model(tmp_path):
+    """Whose folder was removed, to train it anew with others."""
+    steps = steps_in(tmp_path / "recipe", tmp_path / "work")
+    result = steps.result(Row("teacher-l2r"))
+    result.record.begin()
+    put(result.makes, "{}")
+    settings = {**steps.settings, "systems": {"teacher-l2r": {"--lr": 7}}}
+    check_row(steps.work, steps.settings, "teacher-l2r")
+    refused = r"results/teacher-l2r.json is of a model of other options \(--lr\)"
+    with pytest.raises(ValueError, match=refused):
+        check_row(steps.work, settings, "teacher-l2r")
+    assert [row.name for row in work_folder.decoded_rows(steps.work)] == ["teacher-l2r"]
+    result.makes.unlink()  # as the message says
+    check_row(steps.work, settings, "teacher-l2r")
+
+
 def test_a_teacher_that_has_not_translated_yet_keeps_its_options(tmp_path):
     """Its pseudo targets would be noted as those of other options."""
     steps = steps_in(tmp_path / "recipe", tmp_path / "work")

@@ -231,6 +231,8 @@ def run(
         runner = Runner(work, settings["environment"], cluster, inherited=(lock,))
         for row in [] if args.prepare else [*rows, *decoded_rows(work)]:
             check_row(work, settings, row)
+        if isinstance(steps, ModelSteps):
+            steps.check_sweeps(rows)
         runner.check(targets)
         pending = in_order(targets, is_done=runner.has)
         check_options(in_order(wanted, is_done=runner.has))

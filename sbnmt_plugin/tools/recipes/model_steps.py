@@ -66,6 +66,17 @@ class ModelSteps(RowSteps):
         purpose = f"Choose the length penalty of {row.name} on the validation set"
         return self.sweep("valid", row, purpose, words, self.result(row))
 
+    def check_sweeps(self, rows: list[Row]) -> None:
+        """Refuse sweeps of a model that had other options.
+
+        Raises:
+            ValueError: see :class:`work_folder.ResultRecord`.
+        """
+        for row in filter(can_be_model, rows):
+            for step in self.swept(row), self.tested(row):
+                assert step.record
+                step.record.check()
+
     def tested(self, row: Row) -> Step:
         """The test set, decoded by a row with the length penalty that was chosen."""
         purpose = f"Translate the test set with {row.name} and its length penalty"
@@ -79,9 +90,9 @@ class ModelSteps(RowSteps):
         output = folder / "sweep.json"
         command = ["sbnmt", "sweep-beam", "--work", self.work, "--rows", row.name]
         command += [*words, "--output", output]
-        name, more = f"{split}/{row.name}", {"gpus": self.run.gpus(), "marks": True}
-        done = folder / DONE
-        return Step.of(name, purpose, command, output, *before, done=done, **more)
+        more: dict[str, Any] = {"gpus": self.run.gpus(), "marks": True}
+        more |= {"done": folder / DONE, "record": self.record(row, output)}
+        return Step.of(f"{split}/{row.name}", purpose, command, output, *before, **more)
 
     def sweep_of(self, split: str, row: Row) -> Path:
         """Return the folder of a row's sweep, among all else that the row has given."""

@@ -16,11 +16,12 @@ from sbnmt_plugin.tools.recipes.settings import (
     search_options,
     searching,
 )
-from sbnmt_plugin.tools.recipes.stages import Settings
+from sbnmt_plugin.tools.recipes.stages import Settings, model_row, row_records
 from sbnmt_plugin.tools.recipes.step import Step, in_order
 from sbnmt_plugin.tools.recipes.systems import SYSTEMS
 from sbnmt_plugin.tools.recipes.systems.system import DIRECTIONS, MULTILINGUAL
 from sbnmt_plugin.tools.recipes.training_steps import TrainingSteps
+from sbnmt_plugin.tools.recipes.work_folder import ResultRecord
 
 
 class RowSteps(TrainingSteps):
@@ -69,7 +70,16 @@ class RowSteps(TrainingSteps):
         if row.side_by_side:
             words += ["--records", output.with_suffix(".jsonl")]
         words += ["--output", output]
-        return Step.of(f"evaluate/{row.name}", f"Score {row.name}", words, output)
+        purpose, record = f"Score {row.name}", self.record(row, output)
+        name = f"evaluate/{row.name}"
+        return Step.of(name, purpose, words, output, record=record)
+
+    def record(self, row: Row, results: Path) -> ResultRecord | None:
+        """Return the options of the model that some results are of, if it has any."""
+        if not (row.system.data or row.system.decodes):
+            return None
+        options = row_records(self.settings, model_row(self.settings, row))[-1]
+        return ResultRecord(results, options)
 
     def decoding(
         self,

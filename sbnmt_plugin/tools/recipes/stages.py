@@ -14,8 +14,10 @@ Settings = dict[str, Any]  # a recipe.yaml's
 # of a training; one that has the first alone ends with an epoch
 LIMITS = ("--max-epoch", "--max-update", "--stop-time-hours")
 # options that a training keeps as it goes on: see protocol.Model.function
-FUNCTION = ("--sb-lambda", "--sb-fusion", "--sb-future-shift")
-FUNCTION += ("--enat-input", "--enat-raw-weights")
+FUNCTION = (
+    *("--sb-lambda", "--sb-fusion", "--sb-future-shift"),
+    *("--enat-input", "--enat-raw-weights"),
+)
 
 
 @dataclass(frozen=True)

@@ -176,6 +176,28 @@ class TeacherRecord(ModelRecord):
         return self.made.with_suffix(".teacher.json")
 
 
+class ResultRecord(ModelRecord):
+    """The options of the model that some results are of, if they are noted.
+
+    The model's own folder may be gone.  ``made`` is the file of the results.
+    """
+
+    refusal = (
+        "{made} is of a model of other options ({changed}): remove it and what else is "
+        "named so in {folder}, to decode anew, or give the options as before (or "
+        "restore recipe.yaml), or choose another --work"
+    )
+    neutral = FINISHED
+
+    @property
+    def path(self) -> Path:
+        return self.made.parent / "options" / self.made.name
+
+    def check(self) -> None:
+        if self.made.exists():
+            super().check()
+
+
 def changed_keys(
     known: Options, options: Options, neutral: tuple[str, ...]
 ) -> list[str]:
