@@ -115,6 +115,12 @@ class SBTranslationTask(StreamData):
                 check_function(start, cfg)
                 if start.path == own_file(self.cfg):
                     saved = start.settings.get("sb_direction")
+                    if saved is None:
+                        raise ValueError(
+                            f"--save-dir must be another: {start.path} was not trained "
+                            "by --task sb_translation (to start from it, add "
+                            "--finetune-from-model)"
+                        )
                     check_direction(saved, wanted, from_checkpoint)
         with writable(cfg):
             cfg.sb_direction = wanted

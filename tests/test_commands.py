@@ -313,6 +313,8 @@ def test_a_stock_checkpoint_is_refused(data, tmp_path):
     path = run_train(data, tmp_path, *words, *criterion)
     with pytest.raises(ValueError, match="was not trained by --task sb_translation"):
         run_generate(data, path)
+    with pytest.raises(ValueError, match=r"^--save-dir must be another: .* was not tr"):
+        run_train(data, tmp_path, *SB, "--max-epoch", 2)
 
 
 def test_a_teacher_needs_its_direction(data, teacher):
