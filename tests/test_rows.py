@@ -201,7 +201,7 @@ def test_rows_without_interaction_are_not_searched_again_without_it():
     assert "sb-noise-lambda0" in named
 
 
-@pytest.mark.parametrize("name", ["sbb", "sb@x", "", "sb@", "sb@²"])
+@pytest.mark.parametrize("name", ["sbb", "sb@x", "", "sb@", "sb@²", "sb@5000000000"])
 def test_unknown_rows_are_refused(name):
     with pytest.raises(ValueError, match=f"--rows must name .* but has '{name}'"):
         asked_rows(["teacher-l2r", name])

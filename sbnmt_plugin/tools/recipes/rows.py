@@ -11,7 +11,7 @@ from sbnmt_plugin.tools.recipes.systems.sb import NO_INTERACTION
 from sbnmt_plugin.tools.recipes.systems.system import BOTH, R2L, Options, System
 
 RESCORED = "+rescored"  # decoded with --sb-rescore
-NAME = re.compile(rf"([^@]*?)({re.escape(RESCORED)})?(?:@([0-9]+))?")
+NAME = re.compile(rf"([^@]*?)({re.escape(RESCORED)})?(?:@([0-9]{{1,9}}))?")
 
 
 @dataclass(frozen=True)
