@@ -1,8 +1,10 @@
 """Model folders of trained checkpoints, and what they translate."""
 
 import argparse
+import contextlib
 import json
 import math
+import re
 import shutil
 
 import pytest
@@ -124,6 +126,39 @@ def test_forgotten_codes_are_asked_for(word, tmp_path):
     put(tmp_path / "dict.en.txt", *dictionary[:21])
     with pytest.raises(ValueError, match=r"^--codes must be given: 1 of 21 words of"):
         bundle.add_side(args, 0, folder)
+
+
+def test_codes_of_another_text_are_refused(tmp_path):
+    """Two files of codes show nothing where the languages share a dictionary."""
+    own, other = (
+        put(tmp_path / name, "#version: 0.2", *(f"{x} {i}</w>" for i in range(10)))
+        for name, x in (("own", "w"), ("other", "v"))
+    )
+    numbers = [f"{i} 1" for i in range(9)]
+    shared = [f"{x}{i} 1" for x in "wv" for i in range(10)] * 3
+    args = argparse.Namespace(data=tmp_path, languages=["en", "de"])
+    args.tokeniser, args.lowercase, folder = ["none"], False, tmp_path / "model"
+    folder.mkdir()
+    for codes, english, german, refused in (
+        ([own], shared[:10] * 6, numbers, False),
+        ([other], shared[:10] * 6, numbers, True),
+        ([other], shared[:10] * 4, numbers, False),  # few words
+        ([own], shared, shared, True),
+        ([own, other], shared, shared, False),
+        ([other, own], shared[:10] * 6, numbers, True),
+    ):
+        for language, words in ("en", english), ("de", german):
+            entries = *words, "s@@ 3", "s 2", "madeupword0000 0"
+            put(tmp_path / f"dict.{language}.txt", *entries)
+        args.codes = codes
+        with pytest.raises(ValueError) if refused else contextlib.nullcontext() as told:
+            bundle.add_side(args, 0, folder)
+        if refused:
+            share = 50 if english == german else 0
+            start = f"--codes {codes[0]} must be those .* make only {share} % of .*"
+            assert re.match(
+                f"{start} {tmp_path / 'dict.en.txt'} whole", str(told.value)
+            )
 
 
 def test_raw_text_is_not_tokenised_before_its_pieces(tmp_path):
