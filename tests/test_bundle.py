@@ -8,6 +8,7 @@ import re
 import shutil
 
 import pytest
+import torch
 import yaml
 from commands import ROOT, load
 from exporting import model_folder
@@ -112,6 +113,17 @@ def test_what_would_not_translate_is_refused_and_leaves_nothing(
     with pytest.raises((ValueError, OSError), match=message):
         call(bundle, WITNESSES / "data", "--output", tmp_path / "model", *words)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_checkpoint_of_another_task_is_refused(tmp_path):
+    state, path = load(WITNESSES / "sb.pt"), tmp_path / "plain.pt"
+    del state["cfg"]["model"].sb_direction
+    state["cfg"]["model"].task = "translation"
+    torch.save(state, path)
+    with pytest.raises(
+        ValueError, match=r"^--path .*plain\.pt must .* by translation:"
+    ):
+        model_folder(path, WITNESSES / "data", tmp_path / "model")
 
 
 @pytest.mark.parametrize("word", ["be@@", "\N{LOWER ONE EIGHTH BLOCK}be"])

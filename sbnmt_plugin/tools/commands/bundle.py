@@ -178,11 +178,17 @@ def fill(folder: Path, args: argparse.Namespace) -> None:
 
     Raises:
         FileNotFoundError: a file is missing.
-        ValueError: the checkpoint does not go with the dictionaries or the options, or
-            lacks a file that its family reads.
+        ValueError: the checkpoint is another task's, does not go with the dictionaries
+            or the options, or lacks a file that its family reads.
     """
     state = read_checkpoint(str(args.path), "(--path)")
     settings = settings_of(state)
+    if settings.get("sb_direction") is None:
+        raise ValueError(
+            f"--path {args.path} must have been trained by --task sb_translation, but "
+            f"was by {settings.get('task')}: train one so, which may start from it "
+            "(--finetune-from-model)"
+        )
     scores: dict[str, Any] = {}
     if args.scores:
         with as_written(args.scores, "give a file of JSON"):
@@ -192,7 +198,7 @@ def fill(folder: Path, args: argparse.Namespace) -> None:
     for name in caller_files():
         if path := getattr(args, name):
             shutil.copyfile(path, folder / name)
-    direction = str(settings.get("sb_direction"))
+    direction = str(settings["sb_direction"])
     made = Description(
         engine="fairseq",
         source=source,
