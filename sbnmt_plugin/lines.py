@@ -101,9 +101,13 @@ def decoded(
         try:
             yield number, data.decode("utf-8")
         except UnicodeDecodeError as error:
+            whose = f"{path}, line {number},"
+            if number == 1:
+                refuse_other_form(whose, data[:2], f"{path} > NEW")
             raise ValueError(
-                f"{path}, line {number}, must be UTF-8, but has the byte "
-                f"0x{data[error.start]:02x}: convert the file (iconv -t utf-8)"
+                f"{whose} must be UTF-8, but has the byte 0x{data[error.start]:02x}: "
+                f"iconv -f ENCODING -t UTF-8 {path} > NEW, where ENCODING is that of "
+                "the text, such as LATIN1"
             ) from error
 
 
