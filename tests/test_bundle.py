@@ -184,6 +184,15 @@ def test_raw_text_is_not_tokenised_before_its_pieces(tmp_path):
     assert model_folder(WITNESSES / "sb.pt", WITNESSES / "data", tmp_path / "m", *words)
 
 
+def test_a_language_without_rules_needs_another_tokeniser(tmp_path):
+    put(tmp_path / "dict.src.txt", "w1 1")
+    args = argparse.Namespace(data=tmp_path, languages=["src"], codes=None)
+    args.tokeniser, args.lowercase, folder = ["moses"], False, tmp_path / "model"
+    folder.mkdir()
+    with pytest.raises(ValueError, match=r"^--tokeniser must be none .* for src"):
+        bundle.add_side(args, 0, folder)
+
+
 def test_a_folder_that_exists_is_kept(tmp_path):
     with pytest.raises(FileExistsError, match="--output"):
         witness("sb", tmp_path)

@@ -35,6 +35,7 @@ from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.machine import commit, machine, versions
 from sbnmt_plugin.tools.models.description import (
     MODEL,
+    MOSES,
     TOKENISERS,
     Description,
     Side,
@@ -44,7 +45,7 @@ from sbnmt_plugin.tools.models.description import (
 from sbnmt_plugin.tools.models.fairseq_engine import FLAGS, open_engine
 from sbnmt_plugin.tools.subwords import MARK, BytePairs, Pieces, subwords
 from sbnmt_plugin.tools.text import as_written, read_lines
-from sbnmt_plugin.tools.tokens import NONE
+from sbnmt_plugin.tools.tokens import NONE, language_code
 from sbnmt_plugin.tools.unfinished import new_folder, refuse_existing
 from sbnmt_plugin.training.checksums import sha256_of
 
@@ -120,7 +121,7 @@ def add_side(args: argparse.Namespace, place: int, folder: Path) -> Side:
 
     Raises:
         ValueError: the codes do not go with the tokeniser or the dictionary, or are
-            missing.
+            missing; the language has no rules.
     """
     language, codes, rules = args.languages[place], "", args.tokeniser[-place]
     dictionary = dictionary_of(language)
@@ -142,6 +143,14 @@ def add_side(args: argparse.Namespace, place: int, folder: Path) -> Side:
         if cut > len(words) / 100:  # a text may have such a word
             known = f"{len(words)} words of {args.data / dictionary}"
             raise ValueError(f"--codes must be given: {cut} of {known} are subwords")
+    if rules == MOSES:
+        try:
+            language_code(language)
+        except ValueError as error:
+            raise ValueError(
+                f"--tokeniser must be none (or characters) for {language}, for which "
+                "there are no rules"
+            ) from error
     return Side(
         language=language, tokeniser=rules, lowercase=args.lowercase, codes=codes
     )
