@@ -6,6 +6,7 @@ a line feed, with or without a carriage return before it.
 
 from __future__ import annotations
 
+import codecs
 import functools
 import os
 import re
@@ -18,6 +19,11 @@ from typing import Any
 
 STANDARD_INPUT = "-"
 BYTE_ORDER_MARK = "\ufeff"  # no letter, and no white space
+WIDE = "UTF-16", "iconv -f UTF-16 -t UTF-8"
+OTHER_FORMS = {  # first bytes of a text -> what it is, and what makes UTF-8 of it
+    b"\x1f\x8b": ("compressed", "zcat"),
+    **dict.fromkeys((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE), WIDE),
+}
 
 
 @functools.cache
@@ -95,10 +101,29 @@ def decoded(
         try:
             yield number, data.decode("utf-8")
         except UnicodeDecodeError as error:
+            whose = f"{path}, line {number},"
+            if number == 1:
+                refuse_other_form(whose, data[:2], f"{path} > NEW")
             raise ValueError(
-                f"{path}, line {number}, must be UTF-8, but has the byte "
-                f"0x{data[error.start]:02x}: convert the file (iconv -t utf-8)"
+                f"{whose} must be UTF-8, but has the byte 0x{data[error.start]:02x}: "
+                f"iconv -f ENCODING -t UTF-8 {path} > NEW, where ENCODING is that of "
+                "the text, such as LATIN1"
             ) from error
+
+
+def refuse_other_form(whose: str, first: bytes, rest: str) -> None:
+    """Refuse a text that is gzip or UTF-16, by its first two bytes.
+
+    Args:
+        whose: text, in words.
+        rest: of the command that makes it UTF-8.
+
+    Raises:
+        ValueError: it is one of these; with the command.
+    """
+    form, command = OTHER_FORMS.get(first, ("", ""))
+    if form:
+        raise ValueError(f"{whose} must be UTF-8, but is {form}: {command} {rest}")
 
 
 def without_end(line: str) -> str:

@@ -47,6 +47,13 @@ def test_the_reserved_symbols_are_fairseqs_and_the_tags():
     assert {*words.symbols[: words.nspecial], *TAGS} == {*RESERVED, "<unk>"}
 
 
+def test_one_language_is_no_pair(tmp_path):
+    put(tmp_path / "train.en", "a")
+    words = ["-s", "en", "-t", "en", "--trainpref", tmp_path / "train"]
+    with pytest.raises(ValueError, match=r"--target-lang must be two .* are both en"):
+        call(binarise, *words, "--destdir", tmp_path / "bin")
+
+
 def test_an_empty_corpus_is_refused(tmp_path):
     put(tmp_path / "train.en")
     put(tmp_path / "train.de")

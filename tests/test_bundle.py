@@ -1,11 +1,14 @@
 """Model folders of trained checkpoints, and what they translate."""
 
 import argparse
+import contextlib
 import json
 import math
+import re
 import shutil
 
 import pytest
+import torch
 import yaml
 from commands import ROOT, load
 from exporting import model_folder
@@ -112,6 +115,17 @@ def test_what_would_not_translate_is_refused_and_leaves_nothing(
     assert not list(tmp_path.iterdir())
 
 
+def test_a_checkpoint_of_another_task_is_refused(tmp_path):
+    state, path = load(WITNESSES / "sb.pt"), tmp_path / "plain.pt"
+    del state["cfg"]["model"].sb_direction
+    state["cfg"]["model"].task = "translation"
+    torch.save(state, path)
+    with pytest.raises(
+        ValueError, match=r"^--path .*plain\.pt must .* by translation:"
+    ):
+        model_folder(path, WITNESSES / "data", tmp_path / "model")
+
+
 @pytest.mark.parametrize("word", ["be@@", "\N{LOWER ONE EIGHTH BLOCK}be"])
 def test_forgotten_codes_are_asked_for(word, tmp_path):
     """A single word of such a form, as a text may have it, asks for nothing."""
@@ -126,6 +140,39 @@ def test_forgotten_codes_are_asked_for(word, tmp_path):
         bundle.add_side(args, 0, folder)
 
 
+def test_codes_of_another_text_are_refused(tmp_path):
+    """Two files of codes show nothing where the languages share a dictionary."""
+    own, other = (
+        put(tmp_path / name, "#version: 0.2", *(f"{x} {i}</w>" for i in range(10)))
+        for name, x in (("own", "w"), ("other", "v"))
+    )
+    numbers = [f"{i} 1" for i in range(9)]
+    shared = [f"{x}{i} 1" for x in "wv" for i in range(10)] * 3
+    args = argparse.Namespace(data=tmp_path, languages=["en", "de"])
+    args.tokeniser, args.lowercase, folder = ["none"], False, tmp_path / "model"
+    folder.mkdir()
+    for codes, english, german, refused in (
+        ([own], shared[:10] * 6, numbers, False),
+        ([other], shared[:10] * 6, numbers, True),
+        ([other], shared[:10] * 4, numbers, False),  # few words
+        ([own], shared, shared, True),
+        ([own, other], shared, shared, False),
+        ([other, own], shared[:10] * 6, numbers, True),
+    ):
+        for language, words in ("en", english), ("de", german):
+            entries = *words, "s@@ 3", "s 2", "madeupword0000 0"
+            put(tmp_path / f"dict.{language}.txt", *entries)
+        args.codes = codes
+        with pytest.raises(ValueError) if refused else contextlib.nullcontext() as told:
+            bundle.add_side(args, 0, folder)
+        if refused:
+            share = 50 if english == german else 0
+            start = f"--codes {codes[0]} must be those .* make only {share} % of .*"
+            assert re.match(
+                f"{start} {tmp_path / 'dict.en.txt'} whole", str(told.value)
+            )
+
+
 def test_raw_text_is_not_tokenised_before_its_pieces(tmp_path):
     codes = tmp_path / "codes"
     text = put(tmp_path / "text", *["the cat sat"] * 9)
@@ -135,6 +182,15 @@ def test_raw_text_is_not_tokenised_before_its_pieces(tmp_path):
     with pytest.raises(ValueError, match=r"^--tokeniser must be none for .* is moses"):
         call(bundle, WITNESSES / "data", "--output", tmp_path / "model", *words)
     assert model_folder(WITNESSES / "sb.pt", WITNESSES / "data", tmp_path / "m", *words)
+
+
+def test_a_language_without_rules_needs_another_tokeniser(tmp_path):
+    put(tmp_path / "dict.src.txt", "w1 1")
+    args = argparse.Namespace(data=tmp_path, languages=["src"], codes=None)
+    args.tokeniser, args.lowercase, folder = ["moses"], False, tmp_path / "model"
+    folder.mkdir()
+    with pytest.raises(ValueError, match=r"^--tokeniser must be none .* for src"):
+        bundle.add_side(args, 0, folder)
 
 
 def test_a_folder_that_exists_is_kept(tmp_path):

@@ -414,7 +414,10 @@ def test_what_it_cannot_do_is_refused(folders, teachers):
         (folders[1], {"device": "cuda"}, "device must be cpu here"),
         (folders[1], {"beam": 1}, "--beam must be ≥ 2, one hypothesis per direction"),
         (folders[1], {"beam": 4, "nbest": 5}, "--nbest must be .* in 1 … 4, but is 5"),
-        (teachers[1], {"rescore": 1.0}, "--rescore must be 0 for a model of one"),
+        *(
+            (teacher, {"rescore": 1.0}, "--rescore must be 0 for a model of one")
+            for teacher in teachers
+        ),
     ):
         with pytest.raises(ValueError, match=message):
             load(folder, **options)

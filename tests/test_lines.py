@@ -1,5 +1,6 @@
 """The one reader of lines: streams, lists and tables."""
 
+import gzip
 import os
 import re
 import subprocess
@@ -73,7 +74,15 @@ def test_entries_are_matched_line_by_line(tmp_path):
         (b"a 1\n\nb 2\n", "line 2, must be a word and a number, but is '': write them"),
         (b"a 1\nb 2 c\n", "line 2, must be a word and a number, but is 'b 2 c': write"),
         (b"a 1\nb 2\0\n", r"line 2, must be a word and a number, but is 'b 2\\x00'"),
-        (b"a 1\nb \xff\n", "line 2, must be UTF-8, but has the byte 0xff"),
+        (
+            b"a 1\n\xff\xfe\n",
+            r"line 2, .* has the byte 0xff: iconv -f ENCODING -t UTF-8 .*list > NEW, w",
+        ),
+        (gzip.compress(b"a 1"), r"line 1, .* is compressed: zcat .*list > NEW$"),
+        (
+            "\ufeffa 1\n".encode("utf-16-be"),
+            r"line 1, .* is UTF-16: iconv -f UTF-16 -t UTF-8 .*list > NEW$",
+        ),
         (b"\xef\xbb\xbfa 1\n", "line 1, must not begin with a byte order mark"),
         (b"a 1\r\nb\r2\n", "line 2, must not contain a carriage"),
     ],

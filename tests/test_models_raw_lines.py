@@ -1,6 +1,7 @@
 """Raw lines in and out: one for one, in order, in bounded memory."""
 
 import codecs
+import gzip
 import io
 import os
 import threading
@@ -22,7 +23,7 @@ from sbnmt_plugin.tools.models.raw_lines import (
 )
 
 ENDS = st.sampled_from([b"\n", b"\r\n"])
-ODD = st.sampled_from([b"\xff\xfe", b"\0", b"a\rb", b"\xef\xbb\xbf", b"", b" \t"])
+ODD = st.sampled_from([b"\xff\xff", b"\0", b"a\rb", b"\xef\xbb\xbf", b"", b" \t"])
 FILES = st.lists(st.tuples(st.one_of(LINE.map(str.encode), ODD), ENDS), max_size=40)
 
 
@@ -84,6 +85,20 @@ def assert_one_for_one(rows, path, **options):
 @example([(codecs.BOM_UTF8, b"\n"), (b"a b", b"")])
 def test_every_line_has_its_own(tmp_path_factory, rows):
     assert_one_for_one(rows, tmp_path_factory.mktemp("raw") / "text")
+
+
+@pytest.mark.parametrize("size", [1, 2, raw_lines.READ])
+@pytest.mark.parametrize("form", ["gzip", "utf-16-le", "utf-16-be"])
+def test_a_stream_of_another_form_is_refused(form, size, tmp_path, monkeypatch):
+    monkeypatch.setattr(raw_lines, "READ", size)
+    text, path = "\ufeffa b\n", tmp_path / "text"
+    path.write_bytes(gzip.compress(b"a") if form == "gzip" else text.encode(form))
+    name = "compressed: zcat" if form == "gzip" else "UTF-16: iconv -f UTF-16 -t UTF-8"
+    message = rf"^the input must be UTF-8, but is {name} FILE \| sbnmt translate"
+    with pytest.raises(ValueError, match=message):
+        translated(path)
+    path.write_bytes(b"\n" + path.read_bytes())  # a line of its own
+    assert translated(path)[0][0] == ""
 
 
 class Forgetful(Echo):

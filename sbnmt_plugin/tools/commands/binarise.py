@@ -37,6 +37,11 @@ SPLITS = ("train", "valid", "test")
 def binarise(args: argparse.Namespace, others: list[str]) -> None:
     """Write ``args.destdir``; it appears when all is written."""
     languages = args.source_lang, args.target_lang
+    if args.source_lang == args.target_lang:
+        raise ValueError(
+            "--source-lang and --target-lang must be two languages, but are both "
+            f"{args.source_lang}: give the endings of the files"
+        )
     destination = Path(args.destdir)
     refuse_existing("--destdir", destination)
     if os.pathsep in str(destination):

@@ -18,6 +18,7 @@ from __future__ import annotations
 import argparse
 import datetime
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,7 @@ from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.machine import commit, machine, versions
 from sbnmt_plugin.tools.models.description import (
     MODEL,
+    MOSES,
     TOKENISERS,
     Description,
     Side,
@@ -41,11 +43,14 @@ from sbnmt_plugin.tools.models.description import (
     write_description,
 )
 from sbnmt_plugin.tools.models.fairseq_engine import FLAGS, open_engine
-from sbnmt_plugin.tools.subwords import MARK, Pieces, subwords
+from sbnmt_plugin.tools.subwords import MARK, BytePairs, Pieces, subwords
 from sbnmt_plugin.tools.text import as_written, read_lines
-from sbnmt_plugin.tools.tokens import NONE
+from sbnmt_plugin.tools.tokens import NONE, language_code
 from sbnmt_plugin.tools.unfinished import new_folder, refuse_existing
 from sbnmt_plugin.training.checksums import sha256_of
+
+FEW, SAMPLE = 50, 2000  # whole words of a dictionary: that show nothing; that are tried
+WHOLE = 0.9  # of them that codes must leave whole; their own leave all
 
 
 def parsed() -> argparse.Namespace:
@@ -88,11 +93,35 @@ def parsed() -> argparse.Namespace:
     return args
 
 
+def words_of(dictionary: Path) -> list[str]:
+    """Return the words of a dictionary, without their counts."""
+    return [line.rpartition(" ")[0] for line in read_lines(dictionary)]
+
+
+def check_codes(codes: Path, made: BytePairs, dictionary: Path) -> None:
+    """Check that codes, which ``made`` applies, leave a dictionary's whole words whole.
+
+    Raises:
+        ValueError: they split some of a sample; few words show nothing.
+    """
+    other = re.compile(rf".|.*{MARK}|madeupword\d+")
+    whole = [word for word in words_of(dictionary) if not other.fullmatch(word)]
+    tried = whole[:: -(-len(whole) // SAMPLE) or 1]
+    kept = sum(made.apply(word) == word for word in tried)
+    if len(tried) >= FEW and kept < WHOLE * len(tried):
+        raise ValueError(
+            f"--codes {codes} must be those with which the training text was split, "
+            f"but make only {kept * 100 // len(tried)} % of the words of {dictionary} "
+            "whole: give these"
+        )
+
+
 def add_side(args: argparse.Namespace, place: int, folder: Path) -> Side:
     """Copy codes and dictionary of source (0) or target (1) into a model folder.
 
     Raises:
-        ValueError: the codes do not go with the tokeniser, or are missing.
+        ValueError: the codes do not go with the tokeniser or the dictionary, or are
+            missing; the language has no rules.
     """
     language, codes, rules = args.languages[place], "", args.tokeniser[-place]
     dictionary = dictionary_of(language)
@@ -103,13 +132,25 @@ def add_side(args: argparse.Namespace, place: int, folder: Path) -> Side:
         if isinstance(made, Pieces) and rules != NONE:
             whose = f"{args.codes[-place]}, whose pieces are of raw text"
             raise ValueError(f"--tokeniser must be none for {whose}, but is {rules}")
+        both = {(args.data / dictionary_of(x)).read_bytes() for x in args.languages}
+        joined = len(args.codes) > len(both)  # it has words of the other codes too
+        if isinstance(made, BytePairs) and not joined:
+            check_codes(args.codes[-place], made, args.data / dictionary)
         shutil.copyfile(args.codes[-place], folder / codes)
     else:
-        words = [x.rpartition(" ")[0] for x in read_lines(args.data / dictionary)]
+        words = words_of(args.data / dictionary)
         cut = sum(x.endswith(MARK) or x.startswith(BLANK) for x in words)
         if cut > len(words) / 100:  # a text may have such a word
             known = f"{len(words)} words of {args.data / dictionary}"
             raise ValueError(f"--codes must be given: {cut} of {known} are subwords")
+    if rules == MOSES:
+        try:
+            language_code(language)
+        except ValueError as error:
+            raise ValueError(
+                f"--tokeniser must be none (or characters) for {language}, for which "
+                "there are no rules"
+            ) from error
     return Side(
         language=language, tokeniser=rules, lowercase=args.lowercase, codes=codes
     )
@@ -146,11 +187,17 @@ def fill(folder: Path, args: argparse.Namespace) -> None:
 
     Raises:
         FileNotFoundError: a file is missing.
-        ValueError: the checkpoint does not go with the dictionaries or the options, or
-            lacks a file that its family reads.
+        ValueError: the checkpoint is another task's, does not go with the dictionaries
+            or the options, or lacks a file that its family reads.
     """
     state = read_checkpoint(str(args.path), "(--path)")
     settings = settings_of(state)
+    if settings.get("sb_direction") is None:
+        raise ValueError(
+            f"--path {args.path} must have been trained by --task sb_translation, but "
+            f"was by {settings.get('task')}: train one so, which may start from it "
+            "(--finetune-from-model)"
+        )
     scores: dict[str, Any] = {}
     if args.scores:
         with as_written(args.scores, "give a file of JSON"):
@@ -160,7 +207,7 @@ def fill(folder: Path, args: argparse.Namespace) -> None:
     for name in caller_files():
         if path := getattr(args, name):
             shutil.copyfile(path, folder / name)
-    direction = str(settings.get("sb_direction"))
+    direction = str(settings["sb_direction"])
     made = Description(
         engine="fairseq",
         source=source,

@@ -23,13 +23,12 @@ wrong.  Lines that a killed command has left empty do not count again.
 from __future__ import annotations
 
 import argparse
-import codecs
 import contextlib
 import json
 import sys
 from pathlib import Path
 
-from sbnmt_plugin.lines import STANDARD_INPUT
+from sbnmt_plugin.lines import STANDARD_INPUT, refuse_other_form
 from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.launch import gives
 from sbnmt_plugin.tools.models.description import NAME, Range, check
@@ -79,26 +78,6 @@ def parsed() -> argparse.Namespace:
     return args
 
 
-def refuse_other_forms(path: str, first: bytes) -> None:
-    """Refuse a file that is no plain text in UTF-8.
-
-    Args:
-        first: its first two bytes.
-
-    Raises:
-        ValueError: they are those of gzip or UTF-16.
-    """
-    if first == b"\x1f\x8b":
-        raise ValueError(
-            f"--input {path} is compressed: zcat {path} | sbnmt translate …"
-        )
-    if first in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
-        raise ValueError(
-            f"--input {path} must be UTF-8, but is UTF-16: iconv -f UTF-16 -t UTF-8 "
-            f"{path} | sbnmt translate …"
-        )
-
-
 def begun(args: argparse.Namespace, search: dict[str, object]) -> dict[str, str]:
     """Return what must be the same for a command to go on with what it has written."""
     path = Path(args.input).resolve()
@@ -120,7 +99,8 @@ def main() -> None:
         source = file.fileno()
         if Path(args.input).is_file():  # a stream is read once
             with open(args.input, "rb") as lines:
-                refuse_other_forms(args.input, lines.read(2))
+                whose, remedy = f"--input {args.input}", "| sbnmt translate …"
+                refuse_other_form(whose, lines.read(2), f"{args.input} {remedy}")
                 lines.seek(0)
                 total = sum(count_lines(lines))
     options = args.beam, args.lenpen, args.rescore

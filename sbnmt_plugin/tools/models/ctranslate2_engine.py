@@ -33,7 +33,7 @@ class CTranslate2Engine:
         nbest: most hypotheses of a sentence.
 
     Raises:
-        ValueError: a beam or a rescoring that the directions do not allow.
+        ValueError: a beam that the directions do not allow.
     """
 
     def __init__(self, model: Converted, search: dict[str, Any], nbest: int) -> None:
@@ -43,11 +43,6 @@ class CTranslate2Engine:
             raise ValueError(
                 f"--beam must be ≥ {directions}, one hypothesis per direction, but is "
                 f"{search['beam']} instead"
-            )
-        if search["rescore"] and directions == 1:
-            raise ValueError(
-                "--rescore must be 0 for a model of one direction, which has no score "
-                f"in the other, but is {search['rescore']}"
             )
         self.beam = search["beam"] // directions
 

@@ -146,6 +146,11 @@ def load(
         raise ValueError(
             f"--beam must be even, as two directions share it, but is {beam}"
         )
+    if description.search["rescore"] and directions == 1:
+        raise ValueError(
+            "--rescore must be 0 for a model of one direction, which has no score in "
+            f"the other, but is {description.search['rescore']}"
+        )
     shared = max(hypotheses // directions, 1) * directions
     check(shared if nbest is None else nbest, Range(int, 1, shared), "--nbest")
     opening = folder, description, device, dtype, 1 if nbest == 1 else shared

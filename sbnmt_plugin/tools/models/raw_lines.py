@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from sbnmt_plugin.lines import without_end
+from sbnmt_plugin.lines import refuse_other_form, without_end
 from sbnmt_plugin.symbols import NAMES
 from sbnmt_plugin.tools.in_use import taken
 from sbnmt_plugin.tools.models.engine import Hypothesis, distinct
@@ -35,9 +35,10 @@ def each_chunk(handle: int, done: int = 0) -> Iterator[list[bytes]]:
         done: lines at its beginning that are left out.
 
     Raises:
-        ValueError: it has fewer lines than that.
+        ValueError: it has fewer lines than that, or is gzip or UTF-16.
     """
     chunk: list[bytes] = []
+    first = b""
     rest, most, left_out = b"", FIRST, done
     while True:
         waits = not select.select([handle], [], [], 0)[0]
@@ -48,6 +49,8 @@ def each_chunk(handle: int, done: int = 0) -> Iterator[list[bytes]]:
         piece = os.read(handle, READ)
         if not piece:
             break
+        first = (first + piece[:2])[:2]
+        refuse_other_form("the input", first, "FILE | sbnmt translate …")
         *lines, rest = (rest + piece).split(b"\n")
         chunk += lines[done:]
         done = max(done - len(lines), 0)
