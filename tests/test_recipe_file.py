@@ -55,7 +55,7 @@ from sbnmt_plugin.tools.commands import recipe as run_recipe
         ({"rows": ["sb-same"]}, ": rows sb-same: .* use sb-staged$"),
         (
             {"systems": {"sb": {"--sb-same-text": 0.5}}},
-            " gives step train/sb .*: --sb-same-text is no option any more: train on",
+            " gives step train/sb .*: unrecognized arguments: --sb-same-text 0.5",
         ),
     ],
     ids=str,
