@@ -136,8 +136,9 @@ class SBTranslationTask(StreamData):
             anew, tuned = self.cfg.sb_reset_optimizer, self.cfg.sb_finetune_from_model
             ways = [(x, bool(anew) or x.path == tuned) for x in self._starts]
             said(model, "check_starts")(cfg, ways)
-            for start in (start for start, begins in ways if not begins):
-                check_function(start, cfg, said(model, "function"))
+            for start, begins in ways:
+                if not begins:
+                    check_function(start, cfg, said(model, "function"))
             refuse_out_of_scope(self.cfg, TRAINING, [model])
             for_processor(model)
         if self.cfg.eval_bleu:

@@ -13,6 +13,7 @@ from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
 from sbnmt_plugin.tools.recipes.rows import Row
 from sbnmt_plugin.tools.recipes.stages import row_records
 from sbnmt_plugin.tools.recipes.work_folder import ModelRecord
+from sbnmt_plugin.tools.results import comparison
 from sbnmt_plugin.tools.text import write_lines
 
 ROWS = {
@@ -136,3 +137,15 @@ def test_a_folder_of_no_recipe_is_refused(tmp_path, compared):
     (tmp_path / "recipe.json").write_text('{"score": 3}', "utf-8")
     with pytest.raises(ValueError, match=r"recipe.json must be .* but is damaged"):
         compared(tmp_path, "sb", "sb-lambda0")
+
+
+def test_a_baseline_alone_is_compared_with_nothing(tmp_path):
+    """Its hypotheses may be gone; those of another row are read."""
+    evaluated(tmp_path)
+    settings = load_recipe(tmp_path / "recipe", False)
+    (tmp_path / "results" / "transformer-pl.tok").unlink()
+    rows = [{"name": "transformer-pl", "tokenised BLEU": 70.0}]
+    assert comparison.compare(tmp_path, settings, rows) == "transformer-pl"
+    rows.append({"name": "sb", "tokenised BLEU": 80.0})
+    with pytest.raises(FileNotFoundError, match=r"transformer-pl\.tok"):
+        comparison.compare(tmp_path, settings, rows)

@@ -1,6 +1,8 @@
 """The model of a run: which row it is, and why; a whole run of the recipe bitext."""
 
 import json
+import re
+import shutil
 from types import SimpleNamespace
 
 import in_process
@@ -86,10 +88,17 @@ def test_sweeps_of_a_model_of_other_options_are_refused(tmp_path):
     for step in steps.swept(row), steps.tested(row):
         step.record.begin()
         put(step.makes, "{}")
+        step.complete.touch()
     steps.check_sweeps([row])
-    other = {**settings, "train": {**settings["train"], "--dropout": 0.5}}
-    with pytest.raises(ValueError, match=r"sweep.json is of a model of other options"):
-        ModelSteps(Run(other, tmp_path)).check_sweeps([row])
+    train = {**settings["train"], "--dropout": 0.5}
+    steps = ModelSteps(Run({**settings, "train": train}, tmp_path))
+    for split in "valid", "test":
+        named = rf"{split}/{re.escape(row.name)} is of a model of other options .*drop"
+        with pytest.raises(ValueError, match=named):
+            steps.check_sweeps([row])
+        shutil.rmtree(steps.sweep_of(split, row))  # as the message says
+    steps.check_sweeps([row])
+    assert not any(x.complete.exists() for x in (steps.swept(row), steps.tested(row)))
 
 
 def test_a_row_of_another_seed_can_be_the_model(tmp_path):

@@ -22,21 +22,21 @@ def forecast(trainings: Sequence[Step], lines: list[str]) -> str:
             start.
     """
     curves = read_train_log(lines)
-    reports = sorted(curves["train_inner", "ups"].items())
-    if len(reports) < 2 or not reports[1][1]:
+    speeds, tokens = (curves["train_inner", name] for name in ("ups", "wps"))
+    reports = sorted(speeds.keys() & tokens.keys())
+    if len(reports) < 2 or not speeds[reports[1]]:
         return ""
-    done, speed = reports[1]
-    tokens = curves["train_inner", "wps"][done]
+    done = reports[1]
     words = [[*map(str, training.words)] for training in trainings]
     slower = [BOTH if "--sb-fusion" in each else 1 for each in words]
     updates = [int(each[each.index("--max-update") + 1]) for each in words]
     updates[0] -= int(done)
     in_all = sum(a * b for a, b in zip(slower, updates)) / slower[0]
-    minutes = in_all / speed / 60
+    minutes = in_all / speeds[done] / 60
     hours = f"{minutes / 60:.0f} hours"
     long = hours if minutes > 120 else f"{minutes + 1:.0f} minutes"
     return (
-        f"There is no GPU. At {tokens:,.0f} tokens a second, as in the first "
+        f"There is no GPU. At {tokens[done]:,.0f} tokens a second, as in the first "
         f"updates, the trainings take about {long}; decoding can take as long again. "
         "Another --work with --size small or fewer --updates takes less."
     )

@@ -91,7 +91,7 @@ class ModelSteps(RowSteps):
         command = ["sbnmt", "sweep-beam", "--work", self.work, "--rows", row.name]
         command += [*words, "--output", output]
         more: dict[str, Any] = {"gpus": self.run.gpus(), "marks": True}
-        more |= {"done": folder / DONE, "record": self.record(row, output)}
+        more |= {"done": folder / DONE, "record": self.record(row, folder)}
         return Step.of(f"{split}/{row.name}", purpose, command, output, *before, **more)
 
     def sweep_of(self, split: str, row: Row) -> Path:

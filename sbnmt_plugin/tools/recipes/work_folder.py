@@ -96,6 +96,10 @@ def decoded_rows(work: Path) -> list[Row]:
     return sorted(found, key=lambda x: (order.index(x.base), x.rescored, x.seed))
 
 
+# what else a refusal advises
+OR = "or give the options as before (restore recipe.yaml), or choose another --work"
+
+
 @dataclass(frozen=True)
 class ModelRecord:
     """The options of a model, kept in its folder.
@@ -112,8 +116,7 @@ class ModelRecord:
     refusal: ClassVar[str] = (
         "{made} was begun with other options ({changed}): remove it, its files in "
         "results and logs, and what was made with it (of a teacher pseudo, examples, "
-        "data-* and the rows trained on them), to train anew, or give the options as "
-        "before (or restore recipe.yaml), or choose another --work"
+        "data-* and the rows trained on them), to train anew, " + OR
     )
 
     @property
@@ -166,8 +169,7 @@ class TeacherRecord(ModelRecord):
     refusal = (
         "{made} was written by a teacher of other options ({changed}): remove "
         "{folder}, examples, data-*, the rows trained on them and their files in "
-        "results and logs, to translate anew, or give the options as before (or "
-        "restore recipe.yaml), or choose another --work"
+        "results and logs, to translate anew, " + OR
     )
     neutral = FINISHED
 
@@ -179,13 +181,12 @@ class TeacherRecord(ModelRecord):
 class ResultRecord(ModelRecord):
     """The options of the model that some results are of, if they are noted.
 
-    The model's own folder may be gone.  ``made`` is the file of the results.
+    The model's own folder may be gone.  ``made`` is a file, or the folder of a sweep.
     """
 
     refusal = (
         "{made} is of a model of other options ({changed}): remove it and what else is "
-        "named so in {folder}, to decode anew, or give the options as before (or "
-        "restore recipe.yaml), or choose another --work"
+        "named so in {folder}, to decode anew, " + OR
     )
     neutral = FINISHED
 

@@ -49,17 +49,16 @@ def statistics(
     return [[sum(column) for column in zip(*x)] for x in zip(*each, strict=True)]
 
 
-def random() -> tuple[np.random.Generator, str]:
-    """Return sacreBLEU's generator of random numbers, and its seed as it writes it."""
-    seed = os.environ.get("SACREBLEU_SEED", "12345").lower()
-    return np.random.default_rng(None if seed == "none" else int(seed)), seed
+def seed() -> str:
+    """Return sacreBLEU's seed, as it writes it: a number, or ``none``."""
+    return os.environ.get("SACREBLEU_SEED", "12345").lower()
 
 
 def signature(metric: Metric) -> str:
     """Return the signature of a metric, with samples and seed."""
     found = metric.get_signature()
     found.update("bs", SAMPLES)
-    found.update("seed", random()[1])
+    found.update("seed", seed())
     return str(found)
 
 
@@ -71,9 +70,9 @@ def bootstrap(
 ) -> Outcome:
     """Compare a system with a baseline; both have a run for each seed.
 
-    Draws, scores and p are sacreBLEU's, which has no interval of a difference.  Both
-    texts are scored on the same draw of sentences, one after the other: sacreBLEU holds
-    all of them at once.
+    Draws, scores and p are sacreBLEU's; it has no interval of a difference.  Both texts
+    are scored on a draw of sentences before the next one is made, where sacreBLEU holds
+    all draws at once.
     """
     texts = [statistics(x, references, metric) for x in (runs, baseline)]
     counts = [np.array(stats, dtype="float32") for stats in texts]
@@ -82,8 +81,8 @@ def bootstrap(
         return [float(metric._compute_score_from_stats(x).score) for x in sums]
 
     lines = len(texts[0])
-    draw, _ = random()
-    draws = (draw.choice(lines, size=lines) for _ in range(SAMPLES))
+    chance = np.random.default_rng(None if seed() == "none" else int(seed()))
+    draws = (chance.choice(lines, size=lines) for _ in range(SAMPLES))
     drawn = [scores(stats[places].sum(0) for stats in counts) for places in draws]
     own, rivals = np.array(drawn).T
     apart = own - rivals

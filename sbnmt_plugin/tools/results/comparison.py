@@ -119,10 +119,9 @@ def compare(work: Path, settings: dict[str, Any], rows: list[TableRow]) -> str |
         return None
     runs = Runs(work, settings)
     best = (min if runs.key == "WER" else max)(baselines, key=lambda r: r[runs.key])
-    theirs = runs.answers(best["name"], named[best["name"]].seed)
     for row in rows:
-        name, own = row["name"], named[row["name"]]
-        if row is not best and not own.system.back:
-            answers = runs.answers(name, own.seed)
-            row["p"] = bootstrap([answers], [theirs], runs.given, runs.metric).p
+        if row is not best and not named[row["name"]].system.back:
+            names = row["name"], best["name"]
+            texts, theirs = ([runs.answers(x, named[x].seed)] for x in names)
+            row["p"] = bootstrap(texts, theirs, runs.given, runs.metric).p
     return str(best["name"])
