@@ -184,6 +184,13 @@ def test_a_weight_that_has_changed_is_packed_anew(copies, change):
     assert len(copies) == 2
 
 
+def test_training_drops_a_copy_and_evaluation_keeps_it():
+    layer = PackedLinear(3, 3)
+    layer._packed = known = layer.weight, 0, None
+    assert layer.eval()._packed is known
+    assert layer.train()._packed is None
+
+
 @needs_packing
 @pytest.mark.parametrize("trained", [True, pytest.param(False, marks=UNSEEN)])
 def test_an_optimiser_changes_weights_without_a_new_version(trained):

@@ -220,7 +220,7 @@ def test_sets_are_scored_apart_and_averaged(tmp_path):
     mean = (scored["sets"]["mt03"] + scored["sets"]["mt04"]) / 2
     assert scored["tokenised BLEU"]["score"] == pytest.approx(mean, abs=0.01)
     assert scored["tokenised BLEU"]["score"] != whole
-    for sets in ["mt03\t1", "mt04\t1"], ["mt03\t1", "mt03\t2"]:
+    for sets in ["mt03\t1", "mt04\t1"], ["mt03\t1", "mt03\t3"]:
         put(tmp_path / "test.sets", *sets)
         with pytest.raises(ValueError, match="different names that add up to 3 lines"):
             score_row(tokens, references)

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 
@@ -238,7 +239,9 @@ def test_words_reach_bash_as_they_are(tmp_path, capsys):
     words = ["it's", 'a "b" $c `d` \\e', "", "*", "{'x': 1}"]
     steps = [step("sbnmt", *words, WORK / 'f $x "y"')]
     run = Run({"data": "", "environment": {}}, WORK, tmp_path)
-    text = shell_script.render(steps, run, [Row("sb")], [])
+    asked = ["--adam-betas", "(0.9, 0.98)"]
+    text = shell_script.render(steps, run, [Row("sb")], asked)
+    assert f"recipe {tmp_path} {shlex.join(asked)} --print" in text.replace("\n# ", " ")
     path = put(tmp_path / "x.sh", text.rstrip("\n"))
     (found,) = bash_stubs.noted(path, tmp_path / "stubs", tmp_path / "my work")
     assert found == ["sbnmt", *words, str(tmp_path / "my work" / 'f $x "y"')]

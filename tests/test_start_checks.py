@@ -40,6 +40,12 @@ def test_what_only_translations_in_validation_need_needs_them(data, tmp_path, wo
         run_train(data, tmp_path / "save", *SB, *ONE, *words)
 
 
+def test_a_detokeniser_may_be_named_twice(data, tmp_path):
+    words = [*BLEU, "--eval-bleu-detok", "moses", "--eval-bleu-detok-args"]
+    words.append('{"tokenizer": "moses"}')
+    assert run_train(data, tmp_path / "save", *SB, *ONE, *words).exists()
+
+
 @pytest.mark.parametrize("name", ["init-scale", "scale-window"])
 def test_scales_of_amp_that_fairseq_does_not_read_are_refused(data, tmp_path, name):
     with pytest.raises(ValueError, match=rf"--amp-{name} is not supported by .* fairs"):
