@@ -3,6 +3,8 @@
 import csv
 import json
 import re
+from argparse import Namespace
+from pathlib import Path
 
 import pytest
 import sacrebleu
@@ -17,6 +19,7 @@ pytest.importorskip("matplotlib", reason="the extra [report] is not installed")
 
 
 from sbnmt_plugin.tools.report import (
+    build,
     content,
     drawing,
     inputs,
@@ -58,11 +61,40 @@ def test_wrong_records_are_refused(tmp_path, lines, message):
         records.read_winners("--records sb", path, ["a", "b"])
 
 
-def test_tokens_of_chinese_are_characters():
-    given = inputs.Inputs([], [], {}, lowercase=True)
-    found = given.tokens(["我爱NLP。", "Hi, you!"])
-    assert found == [["我", "爱", "nlp", "。"], ["hi", ",", "you", "!"]]
-    assert inputs.Inputs([], [], {}, tokenize="none").tokens(["a, b"]) == [["a,", "b"]]
+@pytest.mark.parametrize(
+    ("how", "tokens"),
+    [
+        ("13a", [["hi", ",", "รถ"]]),
+        ("char", [["h", "i", ",", "ร", "ถ"]]),
+        ("none", [["hi,", "รถ"]]),
+    ],
+)
+def test_tokens_are_those_that_bleu_compares(how, tokens):
+    given = inputs.Inputs([], [], {}, lowercase=True, tokenize=how)
+    assert given.tokens(["Hi, รถ"]) == tokens
+
+
+def test_a_source_is_counted_by_its_own_script():
+    chinese, english = ["我爱你们。"], ["I love you."]
+    assert inputs.Inputs(chinese, [english], {}).source_lengths() == [5]
+    assert inputs.Inputs(english, [chinese], {}, tokenize="zh").source_lengths() == [4]
+    assert inputs.Inputs(english, [], {}, tokenize="none").source_lengths() == [3]
+
+
+@pytest.mark.parametrize(
+    ("gold", "how", "warned"),
+    [
+        ("我爱你们。", "13a", "Give zh instead"),
+        ("รถ", "intl", "Give char instead"),
+        ("รถ", "char", ""),
+        ("car", "13a", ""),
+    ],
+)
+def test_a_tokeniser_that_finds_no_words_is_told(gold, how, warned):
+    given = inputs.Inputs(["car"], [[gold]], {}, tokenize=how)
+    asked = Namespace(source=[Path("a")], reference=[Path("b")])
+    last = build.facts(given, asked)[-1]
+    assert warned in last and bool(warned) == ("Careful" in last)
 
 
 @pytest.fixture

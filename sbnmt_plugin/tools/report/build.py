@@ -19,8 +19,9 @@ from sbnmt_plugin.tools.report import (
     winners,
 )
 from sbnmt_plugin.tools.report.content import Section
-from sbnmt_plugin.tools.report.inputs import CHINESE, Inputs
+from sbnmt_plugin.tools.report.inputs import Inputs
 from sbnmt_plugin.tools.report.page import render
+from sbnmt_plugin.tools.scoring import tokeniser_for
 from sbnmt_plugin.tools.unfinished import new_file, new_folder
 
 SECTIONS: tuple[Any, ...] = (
@@ -76,11 +77,11 @@ def facts(given: Inputs, asked: argparse.Namespace) -> list[str]:
         f"{asked.source[0].name} → {references}: {len(given.source):,} sentences",
         "Systems: " + ", ".join(given.systems),
     ]
-    chinese = any(CHINESE.search(line) for text in given.references for line in text)
-    if chinese and given.tokenize in ("13a", "intl"):
+    right = tokeniser_for(given.references)
+    if right != given.tokenize and given.tokenize in ("13a", "intl"):
         lines.append(
-            f"Careful: the references have Chinese characters, for which --tokenize "
-            f"{given.tokenize} finds no words. Use --tokenize zh, or ja-mecab."
+            "Careful: most letters of the references are of a script without blanks, "
+            f"where --tokenize {given.tokenize} finds no words. Give {right} instead."
         )
     return lines
 

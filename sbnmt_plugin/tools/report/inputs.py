@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from argparse import Namespace
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
-
-from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
-from sacrebleu.tokenizers.tokenizer_zh import TokenizerZh
 
 from sbnmt_plugin.task_options import flag_of
 from sbnmt_plugin.tools.evaluation import References
@@ -19,10 +15,9 @@ from sbnmt_plugin.tools.recipes.work_folder import decoded_rows, read_recipe
 from sbnmt_plugin.tools.report.records import read_winners
 from sbnmt_plugin.tools.results.sweep import Sweep
 from sbnmt_plugin.tools.results.work_folder_rows import languages
-from sbnmt_plugin.tools.scoring import tokeniser_of
+from sbnmt_plugin.tools.scoring import bleu, tokeniser_for, tokeniser_of
 from sbnmt_plugin.tools.text import read_lines, read_parallel
 
-CHINESE = re.compile("[\u3400-\u9fff\uf900-\ufaff]")
 # flags whose values are NAME=FILE, NAME a system's; and those whose values are files
 NAMED = ("system", "records", "train_log")
 PLAIN = ("source", "reference", "beam_sweep")
@@ -52,18 +47,16 @@ class Inputs:
     sweep: list[dict[str, Any]] = field(default_factory=list)
 
     def tokens(self, lines: list[str]) -> list[list[str]]:
-        """Return the tokens of a text, for everything that counts words.
+        """Return the tokens of references or outputs: those that BLEU compares."""
+        tokenise = bleu(self.tokenize).tokenizer
+        lines = [line.lower() for line in lines] if self.lowercase else lines
+        return [tokenise(line).split() for line in lines]
 
-        Words of raw text are sacreBLEU's, Chinese ones are characters.
-        """
-        if self.lowercase:
-            lines = [line.lower() for line in lines]
-        if self.tokenize == "none":
-            return [line.split() for line in lines]
-        plain, chinese = Tokenizer13a(), TokenizerZh()
-        return [
-            (chinese if CHINESE.search(line) else plain)(line).split() for line in lines
-        ]
+    def source_lengths(self) -> list[int]:
+        """Return the number of tokens of each source, whose language is another."""
+        raw = self.tokenize != "none"
+        source = replace(self, tokenize=tokeniser_for([self.source]) if raw else "none")
+        return list(map(len, source.tokens(self.source)))
 
 
 def named_files(flag: str, values: list[str]) -> dict[str, Path]:

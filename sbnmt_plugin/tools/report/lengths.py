@@ -102,7 +102,7 @@ def drawn(groups: list[Bucket], found: Series, gold: list[float]) -> Figure:
 
 def section(given: Inputs) -> Section:
     """Measure BLEU and output length by source length."""
-    counts = [len(tokens) for tokens in given.tokens(given.source)]
+    counts = given.source_lengths()
     groups = buckets(counts, edges(counts))
     how = given.lowercase, given.tokenize
 

@@ -63,7 +63,6 @@ def section(given: Inputs) -> Section:
         sentence_scores(text, given.references, given.lowercase)
         for text in given.systems.values()
     ]
-    lengths = list(map(len, given.tokens(given.source)))
     columns = [Column("line", "", "d"), Column("source"), Column("source tokens")]
     columns += [Column(f"reference {i + 1}") for i in range(len(given.references))]
     for name in given.systems:
@@ -71,7 +70,7 @@ def section(given: Inputs) -> Section:
     columns += [Column(f"{name} winner") for name in given.winners]
     told = chain.from_iterable(zip(given.systems.values(), scores))
     won = (map(str.upper, who) for who in given.winners.values())
-    texts = zip(given.source, lengths, *given.references, *told, *won)
+    texts = zip(given.source, given.source_lengths(), *given.references, *told, *won)
     rows = [[i, *row] for i, row in enumerate(texts, 1)]
     table = Table("sentences", "", columns, rows, shown=False)
     return Section("sentences", TITLE, LEAD, [table], data=cards(given, scores))
