@@ -6,6 +6,7 @@ import json
 import math
 import re
 import shutil
+from itertools import product
 
 import pytest
 import torch
@@ -15,7 +16,9 @@ from exporting import model_folder
 from steps import call, put
 
 import sbnmt_plugin
+from sbnmt_plugin.symbols import BYTES
 from sbnmt_plugin.tools.commands import bpe, bundle
+from sbnmt_plugin.tools.subwords import Pieces
 
 WITNESSES = ROOT / "tests" / "data" / "0.2.0"
 EXPECTED = json.loads((WITNESSES / "expected.json").read_text())["decoded"]
@@ -167,10 +170,28 @@ def test_codes_of_another_text_are_refused(tmp_path):
             bundle.add_side(args, 0, folder)
         if refused:
             share = 50 if english == german else 0
-            start = f"--codes {codes[0]} must be those .* make only {share} % of .*"
+            start = f"--codes {codes[0]} must be those .* keep only {share} % of .*"
             assert re.match(
                 f"{start} {tmp_path / 'dict.en.txt'} whole", str(told.value)
             )
+
+
+def test_pieces_of_another_text_are_refused(tmp_path):
+    learn = ["learn", "--kind", "sentencepiece", "--merges", 330]
+    for name, letters in ("own", "abc"), ("other", "xyz"):
+        lines = ["".join(x) + " " + "".join(x) for x in product(letters, repeat=4)]
+        call(bpe, *learn, "--codes", tmp_path / name, put(tmp_path / "text", *lines))
+    listed = Pieces(tmp_path / "own").pieces
+    words = [piece for piece in listed if piece not in BYTES and len(piece) > 1] * 9
+    assert len(words) >= bundle.FEW
+    put(tmp_path / "dict.en.txt", *(f"{word} 1" for word in words))
+    args = argparse.Namespace(data=tmp_path, languages=["en"], tokeniser=["none"])
+    args.lowercase, args.codes, folder = False, [tmp_path / "own"], tmp_path / "model"
+    folder.mkdir()
+    assert bundle.add_side(args, 0, folder).codes == "codes"
+    args.codes = [tmp_path / "other"]
+    with pytest.raises(ValueError, match=f"^--codes {tmp_path}/other must be those"):
+        bundle.add_side(args, 0, folder)
 
 
 def test_raw_text_is_not_tokenised_before_its_pieces(tmp_path):

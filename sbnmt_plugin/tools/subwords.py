@@ -46,6 +46,10 @@ class Subwords:
         """Join subwords that stand between blanks."""
         return line
 
+    def keeps(self, word: str) -> bool:
+        """Tell whether a word without a mark, of a dictionary, may stand in texts."""
+        return self.apply(word) == word
+
 
 def subwords(codes: Path | None) -> Subwords:
     """Return the subwords of a file of codes, whose kind it shows itself.
@@ -156,6 +160,10 @@ class Pieces(Subwords):
     def undo(self, line: str) -> str:
         """Join pieces to raw text."""
         return join_pieces(line)
+
+    def keeps(self, word: str) -> bool:
+        """See :class:`Subwords`: the words of its texts are its pieces."""
+        return bool(self.model.piece_to_id(word))  # 0 is <unk>
 
 
 def unmarked(line: str) -> str:

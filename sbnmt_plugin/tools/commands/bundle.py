@@ -43,7 +43,7 @@ from sbnmt_plugin.tools.models.description import (
     write_description,
 )
 from sbnmt_plugin.tools.models.fairseq_engine import FLAGS, open_engine
-from sbnmt_plugin.tools.subwords import MARK, BytePairs, Pieces, subwords
+from sbnmt_plugin.tools.subwords import MARK, Pieces, Subwords, subwords
 from sbnmt_plugin.tools.text import as_written, read_lines
 from sbnmt_plugin.tools.tokens import NONE, language_code
 from sbnmt_plugin.tools.unfinished import new_folder, refuse_existing
@@ -98,20 +98,20 @@ def words_of(dictionary: Path) -> list[str]:
     return [line.rpartition(" ")[0] for line in read_lines(dictionary)]
 
 
-def check_codes(codes: Path, made: BytePairs, dictionary: Path) -> None:
-    """Check that codes, which ``made`` applies, leave a dictionary's whole words whole.
+def check_codes(codes: Path, made: Subwords, dictionary: Path) -> None:
+    """Check that codes, which ``made`` applies, keep a dictionary's whole words.
 
     Raises:
-        ValueError: they split some of a sample; few words show nothing.
+        ValueError: they do not keep those of a sample; few words show nothing.
     """
     other = re.compile(rf".|.*{MARK}|madeupword\d+")
     whole = [word for word in words_of(dictionary) if not other.fullmatch(word)]
     tried = whole[:: -(-len(whole) // SAMPLE) or 1]
-    kept = sum(made.apply(word) == word for word in tried)
+    kept = sum(map(made.keeps, tried))
     if len(tried) >= FEW and kept < WHOLE * len(tried):
         raise ValueError(
             f"--codes {codes} must be those with which the training text was split, "
-            f"but make only {kept * 100 // len(tried)} % of the words of {dictionary} "
+            f"but keep only {kept * 100 // len(tried)} % of the words of {dictionary} "
             "whole: give these"
         )
 
@@ -134,7 +134,7 @@ def add_side(args: argparse.Namespace, place: int, folder: Path) -> Side:
             raise ValueError(f"--tokeniser must be none for {whose}, but is {rules}")
         both = {(args.data / dictionary_of(x)).read_bytes() for x in args.languages}
         joined = len(args.codes) > len(both)  # it has words of the other codes too
-        if isinstance(made, BytePairs) and not joined:
+        if not joined:
             check_codes(args.codes[-place], made, args.data / dictionary)
         shutil.copyfile(args.codes[-place], folder / codes)
     else:
