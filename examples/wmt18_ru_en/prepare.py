@@ -9,7 +9,7 @@ newstest2017; test: newstest2018.
 """
 
 from sbnmt_plugin.tools.command import run
-from sbnmt_plugin.tools.published import Archive, Corpus, Part, prepare
+from sbnmt_plugin.tools.published import Corpus, Part, prepare
 
 WMT13 = "https://www.statmt.org/wmt13"
 WMT17 = "https://data.statmt.org/wmt17/translation-task"
@@ -22,17 +22,16 @@ YANDEX = (
 )
 
 
-def pair(archive: str, url: str, path: str) -> Part:
+def pair(url: str, path: str) -> Part:
     """A part whose files differ in the language at the end of the name."""
-    source, target = f"{path}.ru", f"{path}.en"
-    return Part(source, (target,), Archive(archive, f"{url}/{archive}"))
+    return Part(f"{path}.ru", (f"{path}.en",), f"fetch {url}, and unpack it in --data")
 
 
 def news(year: int, url: str) -> Part:
     """A newstest; its archive is called test.tgz in every year."""
     path = f"test/newstest{year}-ruen"
-    archive = Archive(f"test{year}.tgz", f"{url}/test.tgz")
-    return Part(f"{path}-src.ru.sgm", (f"{path}-ref.en.sgm",), archive)
+    remedy = f"fetch {url}/test.tgz as test{year}.tgz, and unpack it in --data"
+    return Part(f"{path}-src.ru.sgm", (f"{path}-ref.en.sgm",), remedy)
 
 
 NEWS = "training-parallel-nc-v13"
@@ -40,9 +39,9 @@ CORPUS = Corpus(
     source="ru",
     target="en",
     train=(
-        pair(f"{PARACRAWL_NAME}.tgz", PARACRAWL, PARACRAWL_NAME),
-        pair("training-parallel-commoncrawl.tgz", WMT13, "commoncrawl.ru-en"),
-        pair(f"{NEWS}.tgz", WMT18, f"{NEWS}/news-commentary-v13.ru-en"),
+        pair(f"{PARACRAWL}/{PARACRAWL_NAME}.tgz", PARACRAWL_NAME),
+        pair(f"{WMT13}/training-parallel-commoncrawl.tgz", "commoncrawl.ru-en"),
+        pair(f"{WMT18}/{NEWS}.tgz", f"{NEWS}/news-commentary-v13.ru-en"),
         Part("corpus.en_ru.1m.ru", ("corpus.en_ru.1m.en",), remedy=YANDEX),
     ),
     valid=news(2017, WMT17),
@@ -50,4 +49,4 @@ CORPUS = Corpus(
 )
 
 if __name__ == "__main__":
-    run(lambda: prepare(__doc__, __file__, CORPUS))
+    run(lambda: prepare(__doc__, CORPUS))
