@@ -189,17 +189,11 @@ def test_a_table_is_built_from_the_results_alone(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("", "give --recipe and --work, or --page"),
-        ("--recipe toy", "give --recipe and --work"),
-        ("--small --work w", "give --recipe and --work"),
         ("--recipe toy --work w", "must hold a row's results"),
         ("--recipe bitext --work w --small", "--small is not for bitext, whose run"),
-        ("--page w --small", "--page takes all JSON files of its folder"),
-        ("--page w --work w", "--page takes all JSON files of its folder"),
-        ("--page w", "--page w must be a folder with results"),
     ],
 )
-def test_a_table_is_of_a_run_or_of_a_folder(words, message):
+def test_a_table_is_of_a_run(words, message):
     with pytest.raises((ValueError, FileNotFoundError), match=message):
         call(show_table, *words.split())
 

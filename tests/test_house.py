@@ -46,7 +46,6 @@ RINGS = (
     ("tools.results",),
     ("tools.report",),
     ("tools.benchmark",),
-    ("tools.results_page",),
     ("tools.commands",),  # what `sbnmt STEP` runs
     ("__main__",),  # finds it by its name
 )

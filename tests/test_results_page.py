@@ -1,14 +1,12 @@
-"""sbnmt table --page: the committed results pages, and every kind of file on one."""
+"""The committed results pages, and every kind of file on one."""
 
 import json
 import re
 
 import pytest
+import results_page
 from commands import ROOT
-from steps import call, put
-
-from sbnmt_plugin.tools import results_page
-from sbnmt_plugin.tools.commands import table as show_table
+from steps import put
 
 FOLDERS = sorted({path.parent for path in ROOT.glob("examples/*/*.json")})
 ORIGIN = {"command": "do it", "commit": "1a2b3c4", "machine": "m"}
@@ -25,7 +23,7 @@ CAMPAIGN = {
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda p: p.name)
 def test_a_committed_page_is_that_of_the_committed_files(folder):
-    """Written anew by ``sbnmt table --page``."""
+    """Written anew by ``python tests/results_page.py``."""
     lines = results_page.page(folder)
     shown = (folder / results_page.PAGE).read_bytes()
     assert shown == "".join(f"{line}\n" for line in lines).encode()
@@ -59,12 +57,11 @@ def test_another_number_makes_another_page(tmp_path):
         assert results_page.section(other) != results_page.section(path), path
 
 
-def test_rows_of_any_columns_are_shown(tmp_path, capsys):
+def test_rows_of_any_columns_are_shown(tmp_path):
     """As the tests of reliability write them; of a list its length."""
     put(tmp_path / "faults.json", json.dumps(CAMPAIGN))
-    call(show_table, "--page", tmp_path)
+    results_page.write_page(tmp_path)
     path = tmp_path / results_page.PAGE
-    assert capsys.readouterr().out == f"{path}\n"
     assert path.read_text(encoding="utf-8").splitlines() == [
         f"# Results: {tmp_path.name}",
         "",
@@ -94,7 +91,7 @@ def test_a_title_and_a_plot_are_shown(tmp_path):
 def test_a_file_of_something_else_is_refused(held, tmp_path):
     path = put(tmp_path / "x.json", held)
     with pytest.raises(ValueError, match=f"{path} must be as it was written"):
-        call(show_table, "--page", tmp_path)
+        results_page.write_page(tmp_path)
     assert [*tmp_path.iterdir()] == [path]
 
 
@@ -103,5 +100,10 @@ def test_a_work_folder_is_no_folder_of_results(tmp_path):
     put(tmp_path / "recipe.json", '{"title": "x", "source": "en"}')
     message = "recipe.json must hold results, but has none of the keys signatures, "
     with pytest.raises(ValueError, match=message) as caught:
-        call(show_table, "--page", tmp_path)
+        results_page.write_page(tmp_path)
     assert "remove" not in str(caught.value)
+
+
+def test_a_folder_without_results_is_refused(tmp_path):
+    with pytest.raises(FileNotFoundError, match=f"{tmp_path} must be a folder with"):
+        results_page.write_page(tmp_path)

@@ -14,8 +14,8 @@ ratios to fairseq are taken round by round.  A first run of each is not counted.
 system that fails has its reason in the table.  A CPU without instructions for bfloat16
 has no rows of it.
 
-OUTPUT receives benchmark.json after every case, of which sbnmt table --page OUTPUT
-makes tables.  Interrupted, the same command goes on with the cases that are missing.
+OUTPUT receives benchmark.json after every case.  Interrupted, the same command goes on
+with the cases that are missing.
 """
 
 from __future__ import annotations

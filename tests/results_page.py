@@ -1,4 +1,6 @@
-"""Results page of a folder: every JSON file of results in it, as Markdown.
+"""Results pages of examples: every JSON file of results in a folder, as Markdown.
+
+    python tests/results_page.py examples/multi30k        writes its RESULTS.md
 
 Each kind of file has one function that renders it.  A page holds what the files hold,
 and nothing else, so it can be written again at any time.
@@ -7,6 +9,7 @@ and nothing else, so it can be written again at any time.
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from operator import itemgetter
 from pathlib import Path
@@ -160,7 +163,7 @@ def page(folder: Path) -> list[str]:
     files = sorted(folder.glob("*.json"))
     if not files:
         raise FileNotFoundError(
-            f"--page {folder} must be a folder with results, but has no JSON file: "
+            f"{folder} must be a folder with results, but has no JSON file: "
             "give another, or copy WORK/table.json into it"
         )
     lines = [f"# Results: {folder.resolve().name}"]
@@ -169,8 +172,11 @@ def page(folder: Path) -> list[str]:
     return lines
 
 
-def write_page(folder: Path) -> Path:
-    """Write a folder's results page; return its path."""
-    path = folder / PAGE
-    write_lines(path, page(folder))
-    return path
+def write_page(folder: Path) -> None:
+    """Write a folder's results page."""
+    write_lines(folder / PAGE, page(folder))
+
+
+if __name__ == "__main__":
+    for name in sys.argv[1:]:
+        write_page(Path(name))
