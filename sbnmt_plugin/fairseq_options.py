@@ -67,7 +67,7 @@ GROUPS: dict[tuple[str, ...], str] = {
         ignore_unused_valid_subsets validate_interval validate_interval_updates
         validate_after_updates fixed_validation_seed disable_validation max_tokens_valid
         batch_size_valid max_valid_steps curriculum grouped_shuffling
-        update_epoch_batch_itr update_ordered_indices_seed distributed_num_procs
+        update_epoch_batch_itr distributed_num_procs
         distributed_backend distributed_init_method distributed_port device_id
         distributed_no_spawn ddp_backend ddp_comm_hook bucket_cap_mb
         find_unused_parameters gradient_as_bucket_view heartbeat_timeout
@@ -121,6 +121,7 @@ GROUPS: dict[tuple[str, ...], str] = {
         base_layers base_sublayers base_shuffle decoder_xformers_att_config
         encoder_xformers_att_config export char_inputs encoder_layers_to_keep
         decoder_layers_to_keep amp_init_scale amp_scale_window
+        update_ordered_indices_seed
     """,
 }
 PLACES = {name: places for places, names in GROUPS.items() for name in names.split()}
@@ -144,6 +145,7 @@ REASONS = {  # where there is more to say than that nothing acts on it
     "checkpoint, or none without iopath",
     "sacrebleu": "use --scoring sacrebleu",
     "store_ema": "average checkpoints (sbnmt average)",
+    "update_ordered_indices_seed": "a resumed training would have other batches",
     "upsample_primary": "a split here has one part",
     "adaptive_softmax_cutoff": "the search needs the full softmax",
     "adaptive_input": "the tags need rows of an ordinary embedding",

@@ -52,6 +52,7 @@ from sbnmt_plugin.training.start_checks import (
     check_options,
     forget_trainings,
     groups_of,
+    has_other_metric,
 )
 from sbnmt_plugin.training.train_step import bare, in_bfloat16, nan_is_named, take_step
 from sbnmt_plugin.training.validation import NAMES, bleu_counts, log_bleu, read_json
@@ -207,8 +208,11 @@ class SBTranslationTask(StreamData):
         )
 
     def begin_epoch(self, epoch: int, model: Any) -> None:
-        """Forget, at first, a best score of which this folder has no checkpoint."""
-        if self._starts and not os.path.isfile(own_file(self.cfg, "best")):
+        """Forget, at first, a best score without a checkpoint here, or of no use."""
+        if self._starts and (
+            not os.path.isfile(own_file(self.cfg, "best"))
+            or has_other_metric(self.cfg, self._starts)
+        ):
             forget_trainings()
         self._starts = []
         super().begin_epoch(epoch, model)

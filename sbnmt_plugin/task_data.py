@@ -116,7 +116,9 @@ class StreamData(TranslationTask):
         languages = self.cfg.source_lang, self.cfg.target_lang
         pairs = "-".join(languages), "-".join(languages[::-1])
         streams = [*languages, *(["r2l"] if R2L in self.directions else [])]
-        prefix = os.path.join(self._folder(split, epoch), split)
+        folder = self._folder(split, epoch)
+        self._check_words(folder)
+        prefix = os.path.join(folder, split)
         check_split(prefix, pairs, streams, combine)
         super().load_dataset(split, epoch=epoch, combine=combine, **kwargs)
         loaded = self.datasets[split]
@@ -134,6 +136,23 @@ class StreamData(TranslationTask):
                 )
         trained = split == self.cfg.train_subset
         self.datasets[split] = self._with_streams(loaded, opposite, trained)
+
+    def _check_words(self, folder: str) -> None:
+        """Check that a data folder has the words of the first one, which are read.
+
+        Raises:
+            ValueError: they are others.
+        """
+        if folder == utils.split_paths(self.cfg.data)[0]:
+            return
+        languages = self.cfg.source_lang, self.cfg.target_lang
+        for language, words in zip(languages, (self.src_dict, self.tgt_dict)):
+            path = os.path.join(folder, f"dict.{language}.txt")
+            if os.path.isfile(path) and self.load_dictionary(path) != words:
+                raise ValueError(
+                    f"{path} must be the dictionary of the first data folder, but is "
+                    "another: binarise anew, with that one as --srcdict or --tgtdict"
+                )
 
     def _folder(self, split: str, epoch: int) -> str:
         """Return the data folder of an epoch; only training data may have several."""
@@ -218,7 +237,7 @@ class StreamData(TranslationTask):
             made.__class__ = ResumableIterator
             made.settings, again = settings, {"disable_iterator_cache": True}
             made.make = functools.partial(self.get_batch_iterator, dataset, **again)
-            groups = None if self.has_sharded_data("") else groups_of(self.cfg)
+            groups, made.sharded = groups_of(self.cfg), self.has_sharded_data("")
             made.update_freq = groups.optimization.update_freq if groups else ()
         return made
 

@@ -2,12 +2,14 @@
 
 import collections
 import itertools
+import shutil
 
 import pytest
 from commands import ALL, PLUGIN, SB, load, run_train
 from fairseq import options, tasks
 from fairseq.data.iterators import EpochBatchIterator
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
+from steps import put
 
 from sbnmt_plugin.training.epoch_position import ResumableIterator
 
@@ -102,6 +104,32 @@ def test_the_next_epoch_is_whole_again(task):
     assert made[0].state_dict()["earlier"] == []
 
 
+def left_over(made):
+    """Batches of each process, of which none may be empty, and the sentences twice."""
+    order = [each.ordered_batches(3, False, True) for each in made]
+    sentences = sorted(i for own in order for batch in own for i in batch)
+    return [min(map(len, own)) for own in order], sentences, {len(x) for x in order}
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+@pytest.mark.parametrize("count", [2, 4, 5])
+def test_every_process_has_a_batch_of_every_row(task, monkeypatch, count, grouped):
+    """With fairseq's own batches labels are not counted, or left out."""
+    whole = sorted(once(task))
+
+    def rows():
+        made = iterators(task, (count, 60, None))
+        for each in made:
+            each.grouped_shuffling = grouped
+        smallest, sentences, sizes = left_over(made)
+        return min(smallest) > 0 and sentences == whole and len(sizes) == 1
+
+    assert rows()
+    assert len(iterators(task, (1, 60, None))[0].frozen_batches) % count
+    monkeypatch.delattr(ResumableIterator, "frozen_batches")
+    assert not rows()
+
+
 def test_another_batch_ends_an_epoch_that_its_checkpoint_has_begun(data, tmp_path):
     words = [*SB, "--no-epoch-checkpoints", "--max-tokens"]
     path = run_train(data, tmp_path, *words, 100, "--max-update", 7)
@@ -129,3 +157,26 @@ def test_an_epoch_that_has_no_update_left_is_over(data, tmp_path, caplog, wider)
     path = run_train(data, save, *words, *wider, "--max-epoch", 2)
     assert "epoch 1 has no update left" in caplog.text
     assert load(path)["extra_state"]["train_iterator"]["epoch"] == 3
+
+
+def test_sharded_data_have_one_dictionary(data, tmp_path):
+    other = shutil.copytree(data, tmp_path / "other")
+    words = [*SB, "--max-tokens", 300, "--max-epoch", 2]
+    shards = f"{data}:{other}"
+    assert run_train(shards, tmp_path / "same", *words).exists()
+    (other / "SHA256SUMS").unlink(missing_ok=True)
+    path = other / "dict.de.txt"
+    put(path, *reversed(path.read_text().splitlines()))
+    with pytest.raises(ValueError, match=f"^{path} must be the dictionary of the firs"):
+        run_train(shards, tmp_path / "save", *words)
+
+
+def test_a_shard_without_an_update_left_is_told(data, tmp_path):
+    """The next epoch has other text than the iterator that fairseq has made."""
+    words = [f"{data}:{data}", tmp_path, *SB, "--no-epoch-checkpoints"]
+    words += ["--max-tokens", 100]
+    whole = load(run_train(*words, "--max-epoch", 1))["optimizer_history"][-1]
+    (tmp_path / "checkpoint_last.pt").unlink()
+    run_train(*words, "--max-update", whole["num_updates"] - 1)
+    with pytest.raises(ValueError, match="epoch 1 of sharded data has no update left"):
+        run_train(*words, "--max-epoch", 2, "--update-freq", 4)

@@ -24,6 +24,8 @@ def test_the_batch_stays_the_same_among_processes():
     assert words[words.index("--distributed-rank") + 1] == "3"
     joined = launch.distributed(["data", "--update-freq=8"], environment)
     assert joined[:3] == ["data", "--update-freq", "2"]
+    twice = launch.distributed(["--update-freq", "1", "--update-freq=8"], environment)
+    assert twice[:4] == ["--update-freq", "1", "--update-freq", "2"]
     # alone means alone, however many GPUs there are
     alone = ["data", "--distributed-world-size", "1"]
     assert launch.distributed(["data"], {}) == alone

@@ -70,10 +70,20 @@ def test_a_probe_wants_text_to_validate_on(data, tmp_path):
     words = [*SB, *ONE, "--sb-probe", 1]
     with pytest.raises(ValueError, match="--sb-probe reads validation text, of which"):
         run_train(data, tmp_path / "save", *words, "--disable-validation")
-    with pytest.raises(ValueError, match="but --valid-subset train is what is trained"):
-        run_train(data, tmp_path / "save", *words, "--valid-subset", "train")
-    words += ["--valid-subset", "train,valid"]
     assert run_train(data, tmp_path / "save", *words).exists()
+
+
+def test_validation_does_not_take_batches_of_the_training(data, tmp_path):
+    words = [*SB, *ONE, "--valid-subset", "valid,train"]
+    with pytest.raises(ValueError, match=r"--valid-subset must not name train, .* val"):
+        run_train(data, tmp_path / "save", *words)
+    assert run_train(data, tmp_path / "save", *words, "--disable-validation").exists()
+
+
+def test_one_of_several_processes_does_not_train_alone(data, tmp_path, monkeypatch):
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.raises(ValueError, match="WORLD_SIZE is 2, but this process would"):
+        run_train(data, tmp_path, *SB, *ONE)
 
 
 def test_checkpoints_are_not_written_behind_the_trainings_back(data, tmp_path):
@@ -90,9 +100,11 @@ def test_checkpoints_are_not_written_behind_the_trainings_back(data, tmp_path):
 
 
 def test_a_training_that_would_save_nothing_is_refused(data, tmp_path):
-    words = ["--max-epoch", 1, "--save-interval", 2]
-    with pytest.raises(ValueError, match=r"--save-interval must be ≤ --max-epoch 1"):
-        run_train(data, tmp_path, *SB, *words)
+    for epochs in 3, 1:
+        words = ["--max-epoch", epochs, "--save-interval", 2]
+        said = f"--save-interval must divide --max-epoch {epochs}, .* but is 2"
+        with pytest.raises(ValueError, match=said):
+            run_train(data, tmp_path, *SB, *words)
     assert run_train(data, tmp_path, *SB, *words, "--max-update", 1).exists()
 
 

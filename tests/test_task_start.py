@@ -57,6 +57,17 @@ def test_each_folder_has_a_best_checkpoint_of_its_own(data, tmp_path, option):
     assert load(best)["extra_state"]["best"] == scored  # which a worse one leaves
 
 
+def test_a_best_score_is_of_one_metric(data, tmp_path):
+    """A loss is no perplexity that later ones, all greater, would have to beat."""
+    words = [*SB, "--lr", "0", "--max-epoch"]
+    loss = load(run_train(data, tmp_path, *words, 1))["extra_state"]["best"]
+    words += [2, "--best-checkpoint-metric", "ppl"]
+    found = load(run_train(data, tmp_path, *words))["extra_state"]
+    assert found["best"] == found["val_loss"] > loss
+    best = load(tmp_path / "checkpoint_best.pt")["extra_state"]
+    assert best["train_iterator"]["epoch"] == 3
+
+
 def test_a_suffix_is_part_of_the_names_of_checkpoints(data, tmp_path):
     first = run_train(data, tmp_path / "first", *SB, *ONE)
     words = [*SB, "--no-epoch-checkpoints", "--checkpoint-suffix", ".a"]

@@ -50,7 +50,7 @@ def divided(words: Sequence[str], size: int) -> list[str]:
         ValueError: it cannot be divided.
     """
     words = [*words, *([] if "--update-freq" in words else ["--update-freq", "1"])]
-    place = words.index("--update-freq") + 1
+    place = len(words) - words[::-1].index("--update-freq")  # of the last, which counts
     steps = "".join(words[place : place + 1])  # it may lack its value
     if not steps.isdigit() or int(steps) % size:
         raise ValueError(

@@ -27,14 +27,35 @@ class ResumableIterator(EpochBatchIterator):
     Attributes:
         settings: arguments of the task's ``get_batch_iterator``.
         make: makes an iterator of other settings, for the same data.
-        update_freq: batches of an update, by epoch; empty where epochs differ in data.
+        update_freq: batches of an update, by epoch; empty where nobody trains.
+        sharded: whether epochs differ in data.
         earlier: parts of an epoch that were trained on with other settings, by epoch.
     """
 
     settings: dict[str, Any]
     make: Callable[..., EpochBatchIterator]
     update_freq: Sequence[int]
+    sharded: bool
     earlier: dict[int, list[Part]] = {}  # noqa: RUF012 (replaced, never changed)
+
+    @property
+    def frozen_batches(self) -> Any:
+        """All batches of an epoch, as many for each process.
+
+        fairseq gives some processes an empty last one, and then leaves out all labels
+        of theirs in that update, or leaves the last batches of others out.
+        """
+        if self._frozen_batches is None:
+            batches: list[Any] = list(super().frozen_batches)
+            while len(batches) % self.num_shards:
+                place = max(range(len(batches)), key=lambda i: len(batches[i]))
+                half = len(batches[place]) // 2
+                if not half:  # fewer sentences than processes
+                    break
+                halves = batches[place][:half], batches[place][half:]
+                batches[place : place + 1] = halves
+            self._frozen_batches: Any = tuple(batches)
+        return self._frozen_batches
 
     def state_dict(self) -> dict[str, Any]:
         """Return fairseq's state, and what its position means."""
@@ -56,6 +77,11 @@ class ResumableIterator(EpochBatchIterator):
             self._leave_out(state_dict["epoch"], earlier)
         epoch, place = state_dict["epoch"], state_dict["iterations_in_epoch"]
         if (place or earlier) and self._is_over(epoch, place):
+            if self.sharded:  # the next one is of other data than this iterator's
+                raise ValueError(
+                    f"epoch {epoch} of sharded data has no update left with this "
+                    "--update-freq: go on with the one that was used before"
+                )
             logger.info("epoch %d has no update left: the next one begins", epoch)
             state_dict = {**state_dict, "epoch": epoch + 1, "iterations_in_epoch": 0}
             self.earlier, self._frozen_batches = {}, None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Collection
 from dataclasses import fields
 from typing import Any
@@ -13,6 +14,7 @@ from fairseq.tasks.translation import TranslationConfig
 from fairseq_cli.train import should_stop_early
 from omegaconf import DictConfig
 
+from sbnmt_plugin.checkpoints import Checkpoint
 from sbnmt_plugin.fairseq_options import HYDRA, refuse
 from sbnmt_plugin.task_options import flag_of
 
@@ -34,6 +36,14 @@ def forget_trainings() -> None:
         vars(kept).pop("best", None)
 
 
+def has_other_metric(cfg: Any, starts: list[Checkpoint]) -> bool:
+    """Tell whether the best score of a checkpoint is of another metric than ours."""
+    groups = groups_of(cfg)
+    metric = groups and groups.checkpoint.best_checkpoint_metric
+    saved = [(start.cfg or {}).get("checkpoint", {}) for start in starts]
+    return any(x.get("best_checkpoint_metric", metric) != metric for x in saved)
+
+
 def check_options(cfg: Any) -> None:
     """Refuse options of a task's call by which a training fails, or saves nothing.
 
@@ -46,13 +56,16 @@ def check_options(cfg: Any) -> None:
     gpu = torch.cuda.is_available() and not common.cpu
     tpu = utils.xm is not None if common.tpu else gpu  # of --bf16: see fairseq's parser
     stops = limits.max_update or limits.stop_time_hours or saving.patience > 0
-    never = 0 < limits.max_epoch < saving.save_interval and not saving.no_save
+    every = saving.save_interval
+    unsaved = every and limits.max_epoch % every and not saving.no_save
     idle = [
         flag_of(x.name)
         for x in fields(TranslationConfig)
         if x.name.startswith("eval_") and getattr(cfg, x.name) != x.default
     ]
-    subsets = groups.dataset.valid_subset
+    subset, subsets = groups.dataset.train_subset, groups.dataset.valid_subset
+    processes = os.environ.get("WORLD_SIZE", "1")
+    alone = groups.distributed_training.distributed_world_size == 1
     narrow = next((x for x in ("fp16", "bf16", "amp") if common[x]), "")
     for wrong, message in (
         (
@@ -71,17 +84,22 @@ def check_options(cfg: Any) -> None:
             "none: leave one of the two out",
         ),
         (
-            cfg.sb_probe and {*subsets.split(",")} <= {groups.dataset.train_subset},
-            f"--sb-probe reads validation text, but --valid-subset {subsets} is what "
-            "is trained on: name another split there, too, or leave --sb-probe out",
+            subset in subsets.split(",") and not groups.dataset.disable_validation,
+            f"--valid-subset must not name {subset}, whose batches validation would "
+            f"take from the training, but is {subsets}: name other splits",
+        ),
+        (
+            alone and processes != "1",
+            f"WORLD_SIZE is {processes}, but this process would train alone: start it "
+            "by torchrun and sbnmt train, or unset WORLD_SIZE",
         ),
         (common.fp16 and not gpu, f"--fp16 needs a GPU: {AUTOCAST}"),
         (common.amp and not gpu, f"--amp needs a GPU: {AUTOCAST}"),
         (common.bf16 and not tpu, f"--bf16 needs a TPU and torch_xla: {AUTOCAST}"),
         (
-            never and not saving.save_interval_updates and not stops,
-            f"--save-interval must be ≤ --max-epoch {limits.max_epoch}, or nothing is "
-            f"saved, but is {saving.save_interval}: lower it, or add --no-save",
+            unsaved and not saving.save_interval_updates and not stops,
+            f"--save-interval must divide --max-epoch {limits.max_epoch}, or the last "
+            f"epochs are not saved, but is {every}: change one, or add --no-save",
         ),
     ):
         if wrong:
