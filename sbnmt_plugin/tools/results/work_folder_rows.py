@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from sbnmt_plugin.tools.machine import machine
-from sbnmt_plugin.tools.recipes.costs import LEFT_OUT, PEAK_MEMORY, WALL, step_cost
+from sbnmt_plugin.tools.recipes.costs import LEFT_OUT, PEAKS, WALL, step_cost
 from sbnmt_plugin.tools.recipes.row_steps import check_row
 from sbnmt_plugin.tools.recipes.rows import Row
 from sbnmt_plugin.tools.recipes.stages import (
@@ -26,7 +26,7 @@ from sbnmt_plugin.tools.unfinished import write_json
 
 # how a cost of a training follows from those of two of its stages
 JOINED: dict[str, Any] = dict.fromkeys((WALL, "updates", "tokens", LEFT_OUT), add)
-JOINED |= {PEAK_MEMORY: max}
+JOINED |= dict.fromkeys(PEAKS, max)
 JOINED |= dict.fromkeys(("commits", "machines"), lambda a, b: [*dict.fromkeys(a + b)])
 
 VERSION = re.compile(r"\|version:[^|,]*")  # of sacreBLEU, in a signature
