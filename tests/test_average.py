@@ -19,6 +19,12 @@ def test_averaging_is_the_mean(data, tmp_path):
     for name, value in mean.items():
         expected = (parts[0][name].double() + parts[1][name].double()) / 2
         torch.testing.assert_close(value.double(), expected, rtol=1e-6, atol=1e-8)
+    paths = [tmp_path / f"checkpoint{epoch}.pt" for epoch in (2, 3, 1)]
+    call(average_checkpoints, "--output", tmp_path / "any.pt", *paths)
+    newest, made = load(paths[1]), load(tmp_path / "any.pt")  # whatever the order
+    for key in "optimizer_history", "extra_state":
+        assert made[key] == newest[key] != load(paths[2])[key]
+    assert made["last_optimizer_state"] is None
     assert "H-0" in run_generate(data, output)
     with pytest.raises(ValueError, match="--last 9 needs as many checkpoints"):
         call(average_checkpoints, "--output", output, "--last", 9, tmp_path)

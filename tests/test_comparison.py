@@ -149,3 +149,8 @@ def test_a_baseline_alone_is_compared_with_nothing(tmp_path):
     rows.append({"name": "sb", "tokenised BLEU": 80.0})
     with pytest.raises(FileNotFoundError, match=r"transformer-pl\.tok"):
         comparison.compare(tmp_path, settings, rows)
+    put(tmp_path / "results" / "transformer-pl.json", "{}")
+    with pytest.raises(
+        ValueError, match=r"transformer-pl\.json must .*: evaluate anew"
+    ):
+        comparison.compare(tmp_path, settings, rows)

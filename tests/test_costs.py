@@ -9,6 +9,8 @@ LOG = """\
 2026-01-01 10:00:50 | INFO | train_inner | epoch 002: 3 / 10 loss=1, wpb=1
 == launch 2026-01-02 10:00:00 | commit abc2 | Python 3 | scripts/train.py
 2026-01-02 10:00:05 | INFO | x | rank 0: total memory = 80.0 GB ; name = H200
+2026-01-02 10:00:06 | INFO | train_inner | epoch 002: 4 / 5 loss=1, num_updates=14, \
+gb_free=60.5, wall=0
 2026-01-02 10:00:09 | INFO | train | epoch 002 | loss 6 | wpb 200 | num_updates 15 | \
 gb_free 70.5 | wall 0
 2026-01-02 10:00:10 | INFO | valid | epoch 003 | valid on 'valid' subset | loss 6 | \
@@ -29,7 +31,7 @@ def test_costs_are_read_from_logs(tmp_path):
         "peak memory (GiB)": 1.25,
         "commits": ["abc1", "abc2"],
         "gpu": "H200",
-        "peak GPU memory (GiB)": 9.5,
+        "peak GPU memory (GiB)": 19.5,
     }
 
 

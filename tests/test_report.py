@@ -107,7 +107,10 @@ def given(tmp_path):
     penalised = [{**run, "lenpen": 1.0} for run in runs]
     texts = {"src": lines, "ref0": GOLDS[0], "ref1": GOLDS[1], **OUTPUTS}
     texts |= {"records": won, "log": LOG.splitlines(), "short": ["only"]}
-    texts["sweep"] = [json.dumps({"runs": runs})]
+    whole = {"subset": "test", "planned": 2, "runs": runs}
+    texts["sweep"] = [json.dumps(whole)]
+    texts["valid"] = [json.dumps(whole | {"subset": "valid"})]
+    texts["part"] = [json.dumps(whole | {"planned": 6})]
     texts["lenpens"] = [json.dumps({"runs": penalised})]
     for name, text in texts.items():
         put(tmp_path / name, *text)
@@ -169,6 +172,8 @@ def test_a_section_without_input_says_why(given):
         (["--beam-sweep", "none"], "none does not exist"),
         (["--beam-sweep", "ref0"], "ref0 must be as .* damaged .*: give a file"),
         (["--beam-sweep", "lenpens"], "must be a sweep over beams, but is one over"),
+        (["--beam-sweep", "valid"], "of the test set, but is one of valid: give one"),
+        (["--beam-sweep", "part"], "lacks 4 of its runs: repeat that sweep"),
         (["--work", "."], "--system must not stand beside --work"),
         (["--train-log", "one=src"], r"--train-log one=.*src must be a log with"),
         (["--output", "."], "must be new, empty or an earlier report"),

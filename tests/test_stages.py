@@ -139,16 +139,19 @@ def test_what_continues_keeps_its_function(tmp_path, flag):
     assert len(training_stages(recipe, Row("sb"))) == 2
 
 
-def test_updates_are_counted_once_through_several_stages(tmp_path):
+def test_a_cost_is_that_of_all_stages_and_their_updates_count_once(tmp_path):
     recipe = {"stages": {"sb-staged": [{}, {}, {"continue": True}, {"continue": True}]}}
     recipe = {**load_recipe(write(tmp_path / "toy"), False), **recipe}
     found = training_stages(recipe, Row("sb-staged"))
     for stage, updates in zip(found, (100, 250, 300, 340)):  # as each log counts
         line = f"x | train | epoch 001 | loss 6 | wpb 10 | num_updates {updates}\n"
+        memory = f"train_inner | epoch 001: 1 / 2 num_updates={updates}, gb_free="
+        line += f"x | {memory}{updates / 10}\nx | total memory = 80.0 GB ; name = H\n"
         text = costs.launch_line("x") + line
         (tmp_path / f"{stage.log}.log").write_text(text)
     cost = results.training_cost(tmp_path, found)
     assert cost["tokens"] == 10 * cost["updates"] == 10 * (100 + 340)
+    assert cost["peak GPU memory (GiB)"] == 80 - 10  # of the first stage
 
 
 def test_a_missing_log_leaves_the_cost_out(tmp_path):

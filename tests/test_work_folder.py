@@ -163,6 +163,36 @@ def test_a_table_names_the_machine_that_trained(tmp_path, monkeypatch):
     assert results.build_table(tmp_path, SETTINGS, "")["machine"] == machine()
 
 
+def scored(signature="nrefs:4|version:2.5.1, mean of 2 sets", sets=("a", "b"), **more):
+    """Write what evaluate does."""
+    bleu = {"score": 30.0, "signature": signature}
+    return json.dumps({"BLEU": bleu, "sets": dict.fromkeys(sets, 1), **more})
+
+
+@pytest.mark.parametrize(
+    ("other", "told"),
+    [
+        (scored("nrefs:1|version:2.5.1"), "BLEU differ"),
+        (scored(sets="ac"), "sets differ"),
+        (scored(sets=(), chrF={"score": 1, "signature": "s"}), "sets, chrF differ"),
+    ],
+    ids=["references", "a set", "a score"],
+)
+def test_rows_of_one_table_are_scored_alike(tmp_path, other, told):
+    """But in the version, and where they are not translated into the target."""
+    folder = tmp_path / "results"
+    newer = "nrefs:4|version:2.6.0, mean of 2 sets"
+    put(folder / "sb.json", scored())
+    put(folder / "sb@2.json", scored(newer))
+    put(folder / "teacher-back.json", scored("nrefs:1"))
+    shown = results.build_table(tmp_path, SETTINGS, "")["signatures"]["BLEU"]
+    assert shown == f"nrefs:4|version:2.5.1, mean of 2 sets; {newer}; nrefs:1"
+    put(folder / "sb@3.json", other)
+    message = rf"sb@3.json must be scored as .*/sb.json is, but is not \({told}\): "
+    with pytest.raises(ValueError, match=message):
+        results.build_table(tmp_path, SETTINGS, "")
+
+
 def with_option(row, **options):
     """The recipe, a row's options changed."""
     flags = {f"--{name}": value for name, value in options.items()}

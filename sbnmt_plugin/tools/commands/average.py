@@ -73,10 +73,11 @@ def average(paths: list[Path]) -> dict[str, Any]:
         ValueError: the checkpoints are not of one training.
     """
     sums: dict[str, Any] = {}
+    kept: dict[str, Any] = {}
+    most = 0
     first: list[str] = []
     for path in paths:
         checkpoint = read_checkpoint(str(path), "(inputs)")
-        model = checkpoint["model"]
         first = first or kind(checkpoint)
         if kind(checkpoint) != first:
             raise ValueError(
@@ -84,12 +85,16 @@ def average(paths: list[Path]) -> dict[str, Any]:
                 f"with their shapes, of {paths[0]}, but has others: "
                 "average checkpoints of one training"
             )
-        for name, value in model.items():
+        history = checkpoint.get("optimizer_history") or [{}]
+        if (updates := history[-1].get("num_updates") or 0) >= most:
+            kept, most = {**checkpoint, "last_optimizer_state": None}, updates
+        for name, value in checkpoint["model"].items():
             if value.is_floating_point():
                 sums[name] = sums.get(name, 0) + value.double()
+    model = kept["model"]
     for name, total in sums.items():
         model[name] = (total / len(paths)).to(model[name].dtype)
-    return {**checkpoint, "last_optimizer_state": None}
+    return kept
 
 
 def main() -> None:

@@ -35,7 +35,8 @@ PAIR = re.compile(r"([^\s,|]+)[ =]([^\s,|]+)")  # name=value, or name value
 Curves = dict[tuple[str, str], dict[float, float]]
 
 # keys of costs
-WALL, PEAK_MEMORY, LEFT_OUT = "seconds", "peak memory (GiB)", "batches left out"
+WALL, LEFT_OUT = "seconds", "batches left out"
+PEAKS = GPU_MEMORY, PEAK_MEMORY = "peak GPU memory (GiB)", "peak memory (GiB)"
 # fairseq's words for a batch that it leaves out: no memory, or no finite gradient
 SKIPPED = re.compile(r"(attempting to recover from OOM|AMP: skipping this batch)")
 
@@ -150,11 +151,12 @@ def progress(curves: Curves, start: int = 0) -> tuple[int, int]:
 def gpu_memory(lines: list[str], curves: Curves) -> dict[str, Any]:
     """Return the GPU and the largest memory in use on it; nothing without one."""
     cards = [found for line in lines if (found := GPU.search(line))]
-    free = curves["train", "gb_free"].values()
+    kinds = "train", "train_inner"  # the first has an epoch's last batch alone
+    free = [least for kind in kinds for least in curves[kind, "gb_free"].values()]
     if not cards:
         return {}
-    used = round(float(cards[-1][1]) - min(free), 2) if free else None
-    memory = {} if used is None else {"peak GPU memory (GiB)": used}
+    total = float(cards[-1][1])
+    memory = {GPU_MEMORY: round(total - min(free), 2)} if free else {}
     return {"gpu": cards[-1][2], **memory}
 
 

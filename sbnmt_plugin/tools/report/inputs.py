@@ -193,5 +193,15 @@ def read(asked: Namespace) -> Inputs:
                 f"--beam-sweep {path} must be a sweep over beams, but is one over "
                 "length penalties: give one of sbnmt sweep-beam without --lenpens"
             )
+        if sweep.subset != "test":
+            raise ValueError(
+                f"--beam-sweep {path} must be a sweep of the test set, but is one of "
+                f"{sweep.subset}: give one of sbnmt sweep-beam without --gen-subset"
+            )
+        if sweep.missing:
+            raise ValueError(
+                f"--beam-sweep {path} must be a whole sweep, but lacks "
+                f"{sweep.missing} of its runs: repeat that sweep"
+            )
         given.sweep = sweep.all
     return given

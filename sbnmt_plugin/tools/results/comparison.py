@@ -118,7 +118,9 @@ def compare(work: Path, settings: dict[str, Any], rows: list[TableRow]) -> str |
     if not baselines:
         return None
     runs = Runs(work, settings)
-    best = (min if runs.key == "WER" else max)(baselines, key=lambda r: r[runs.key])
+    best = (min if runs.key == "WER" else max)(
+        baselines, key=lambda row: runs.score(row["name"], named[row["name"]].seed)
+    )
     for row in rows:
         if row is not best and not named[row["name"]].system.back:
             names = row["name"], best["name"]

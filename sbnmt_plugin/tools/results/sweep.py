@@ -76,6 +76,7 @@ class Sweep:
         runs: system, without its seed -> setting -> its runs.
         seeds: system -> all of its seeds.
         signatures: those of BLEU.
+        subset: the set that was decoded.
         missing: number of runs that were asked for and are not there.
 
     Raises:
@@ -86,6 +87,7 @@ class Sweep:
         self.all = runs = sweep["runs"]
         if not runs:
             raise ValueError("no runs of systems with beams")
+        self.subset = sweep.get("subset", "test")
         self.missing = sweep.get("planned", len(runs)) - len(runs)
         self.of_lenpens = any(run.get("lenpen") is not None for run in runs)
         self.runs: dict[str, dict[Setting, Runs]] = {}

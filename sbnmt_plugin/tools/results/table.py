@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from sbnmt_plugin.tools.recipes.costs import LEFT_OUT
+from sbnmt_plugin.tools.recipes.costs import GPU_MEMORY, LEFT_OUT, PEAK_MEMORY
 from sbnmt_plugin.tools.results.bootstrap import SAMPLES
 
 SCORES = ("tokenised BLEU", "BLEU", "chrF", "WER", "PER")
@@ -46,8 +46,7 @@ def main_table(table: dict[str, Any]) -> list[str]:
         return lambda row: number(row.get(key))
 
     def memory(row: TableRow) -> str:  # of the GPU, or without one of the processes
-        peak = "peak GPU memory (GiB)", "peak memory (GiB)"
-        return number(row.get(peak[0], row.get(peak[1])), 1)
+        return number(row.get(GPU_MEMORY, row.get(PEAK_MEMORY)), 1)
 
     def p(row: TableRow) -> str:
         baseline = row["name"] == table.get("opponent")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from operator import add
 from pathlib import Path
 from typing import Any
 
 from sbnmt_plugin.tools.machine import machine
-from sbnmt_plugin.tools.recipes.costs import LEFT_OUT, PEAK_MEMORY, WALL, step_cost
+from sbnmt_plugin.tools.recipes.costs import LEFT_OUT, PEAKS, WALL, step_cost
 from sbnmt_plugin.tools.recipes.row_steps import check_row
 from sbnmt_plugin.tools.recipes.rows import Row
 from sbnmt_plugin.tools.recipes.stages import (
@@ -17,7 +18,7 @@ from sbnmt_plugin.tools.recipes.stages import (
     training_options,
     training_stages,
 )
-from sbnmt_plugin.tools.recipes.work_folder import decoded_rows
+from sbnmt_plugin.tools.recipes.work_folder import changed_keys, decoded_rows
 from sbnmt_plugin.tools.results.comparison import compare
 from sbnmt_plugin.tools.results.table import PROBES, SCORES, TableRow
 from sbnmt_plugin.tools.text import as_written
@@ -25,8 +26,10 @@ from sbnmt_plugin.tools.unfinished import write_json
 
 # how a cost of a training follows from those of two of its stages
 JOINED: dict[str, Any] = dict.fromkeys((WALL, "updates", "tokens", LEFT_OUT), add)
-JOINED |= {PEAK_MEMORY: max}
+JOINED |= dict.fromkeys(PEAKS, max)
 JOINED |= dict.fromkeys(("commits", "machines"), lambda a, b: [*dict.fromkeys(a + b)])
+
+VERSION = re.compile(r"\|version:[^|,]*")  # of sacreBLEU, in a signature
 
 
 def languages(work: Path) -> tuple[str, str]:
@@ -98,7 +101,8 @@ def build_table(work: Path, settings: dict[str, Any], command: str) -> dict[str,
 
     Raises:
         FileNotFoundError: it holds none.
-        ValueError: one is damaged, or of other options than the recipe's.
+        ValueError: one is damaged, of other options than the recipe's, or scored
+            otherwise than the first.
     """
     folder, decoded = work / "results", decoded_rows(work)
     if not decoded:
@@ -107,7 +111,8 @@ def build_table(work: Path, settings: dict[str, Any], command: str) -> dict[str,
             ".json: decode and evaluate first"
         )
     rows = []
-    signatures: dict[str, str] = {}
+    signatures: dict[str, list[str]] = {}
+    first: tuple[Path, dict[str, Any]] | None = None
     for row in decoded:
         name = row.name
         path = folder / f"{name}.json"
@@ -117,13 +122,26 @@ def build_table(work: Path, settings: dict[str, Any], command: str) -> dict[str,
         ):
             rows.append(build_row(work, settings, row))
             scored = json.loads(path.read_text("utf-8"))
-            signatures |= {k: scored[k]["signature"] for k in SCORES if k in scored}
+            signed = {k: scored[k]["signature"] for k in SCORES if k in scored}
+            rules: dict[str, Any] = {k: VERSION.sub("", x) for k, x in signed.items()}
+            rules["sets"] = [*scored.get("sets", [])]
+        for key, signature in signed.items():
+            signatures.setdefault(key, []).append(signature)
+        if row.system.back:  # it has another reference
+            continue
+        other, known = first = first or (path, rules)
+        if changed := changed_keys(known, rules, ()):
+            raise ValueError(
+                f"{path} must be scored as {other} is, but is not "
+                f"({', '.join(changed)} differ): remove the one that sbnmt recipe has "
+                "not written, and repeat sbnmt recipe with its row"
+            )
     # that trained them; logs of 0.2.0 do not say it
     machines = dict.fromkeys(m for row in rows for m in row.get("machines", []))
     return {
         "command": command,
         "machine": "; ".join(machines) or machine(),
-        "signatures": signatures,
+        "signatures": {k: "; ".join(dict.fromkeys(x)) for k, x in signatures.items()},
         "opponent": compare(work, settings, rows),
         "rows": rows,
     }
