@@ -395,3 +395,15 @@ def test_a_script_makes_the_model_that_is_asked_for(capsys):
 
 def test_the_settings_that_are_kept_are_json():
     assert json.loads(json.dumps(settings_of(60))) == settings_of(60)
+
+
+@pytest.mark.parametrize("code", ["cn", "zh"])
+def test_a_script_without_blanks_has_a_code_that_says_so(tmp_path, code):
+    put(tmp_path / "train.en", "I love you.")
+    put(tmp_path / f"train.{code}", "我爱你们。")
+    if code == "zh":
+        assert corpus.check_code(tmp_path, "en", code) is None
+        assert corpus.check_code(tmp_path, code, "en") is None
+    else:
+        with pytest.raises(ValueError, match=r"^--target must be one of zh,.* is cn: "):
+            corpus.check_code(tmp_path, "en", code)

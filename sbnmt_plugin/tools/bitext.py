@@ -16,6 +16,7 @@ import numpy as np
 from sbnmt_plugin.symbols import RESERVED
 from sbnmt_plugin.tools.published import Corpus, Limits, Preparation, options
 from sbnmt_plugin.tools.raw_data import Part, Row, existing, lines_of, rows_of
+from sbnmt_plugin.tools.scoring import WITHOUT_BLANKS, tokeniser_for, tokeniser_of
 from sbnmt_plugin.tools.subwords import MARK
 from sbnmt_plugin.tools.tokens import SAMPLE, changed_lines, composed, language_code
 
@@ -45,6 +46,22 @@ def count_lines(data: Path, source: str, target: str) -> int:
     """
     first, _ = part_of("train", source, target).files(data)
     return sum(1 for _ in lines_of(first))
+
+
+def check_code(data: Path, source: str, target: str) -> None:
+    """Check that the code of a target tells whether BLEU finds words between blanks.
+
+    Raises:
+        ValueError: its script has none, which the code does not tell.
+    """
+    path = part_of("train", source, target).files(data)[1]
+    right = tokeniser_for([[*islice(lines_of(path), SAMPLE)]])
+    if tokeniser_of(target) != right != "13a":
+        raise ValueError(
+            f"--target must be one of {', '.join(WITHOUT_BLANKS)} for {path}, whose "
+            f"script has no blanks, but is {target}: take the right one, which has to "
+            "be the ending of the files too"
+        )
 
 
 def unlike(

@@ -41,7 +41,7 @@ from pathlib import Path
 from typing import Any
 
 from sbnmt_plugin.tools import command
-from sbnmt_plugin.tools.bitext import count_lines, unlike
+from sbnmt_plugin.tools.bitext import check_code, count_lines, unlike
 from sbnmt_plugin.tools.in_use import hold
 from sbnmt_plugin.tools.recipes import bitext
 from sbnmt_plugin.tools.recipes.data_steps import Run
@@ -181,6 +181,7 @@ def settings_for(folder: Path, args: argparse.Namespace) -> dict[str, Any]:
         raise ValueError(f"--data must name a folder with {wanted}, but is not given")
     text = Path(args.data), *bitext.languages(args)
     lines = count_lines(*text)
+    check_code(*text)
     import torch  # which takes a moment
 
     on_cpu = not (torch.cuda.is_available() or args.executor == "slurm")

@@ -86,9 +86,10 @@ def bleu_heading(table: dict[str, Any]) -> str:
 def probe_tables(table: dict[str, Any]) -> list[str]:
     """Render probes of one checkpoint: as trained, and without the interaction."""
     score = "WER, %," if "WER" in table["signatures"] else bleu_heading(table)
+    together = ", all sets together" * any("sets" in row for row in table["rows"])
     lines = []
     for probe, title, digits in (
-        ("interaction", f"{score} of one checkpoint", 2),
+        ("interaction", f"{score} of one checkpoint{together}", 2),
         ("reading", "bits a token, 2nd half, given away", 3),
     ):
         cells = [
