@@ -192,10 +192,11 @@ def test_the_best_opponent_has_the_lowest_error_rate(tmp_path):
     put(tmp_path / "results" / "transformer-pl-pr.tok", *[wrong] * 2, *[right] * 7)
     settings = load_recipe(RECIPE, False)
     settings["score"]["references"] = 1
-    rows = [
-        {"name": "transformer-pl", "WER": 55.56, "tokenised BLEU": 90},
-        {"name": "transformer-pl-pr", "WER": 22.22, "tokenised BLEU": 80},
-    ]
+    rows = []
+    for name, *scored in ("transformer-pl", 55.56, 90), ("transformer-pl-pr", 22.2, 80):
+        found = dict(zip(("WER", "tokenised BLEU"), ({"score": x} for x in scored)))
+        put(tmp_path / "results" / f"{name}.json", json.dumps(found))
+        rows.append({"name": name})
     assert comparison.compare(tmp_path, settings, rows) == "transformer-pl-pr"
     better, worse = (
         read_lines(tmp_path / "results" / f"transformer-{name}.tok")
