@@ -4,7 +4,6 @@ import contextlib
 import gzip
 import json
 import math
-import re
 import sys
 from types import SimpleNamespace
 from unittest import mock
@@ -46,7 +45,7 @@ def prepare(name, *words):
     path = ROOT / "examples" / name / "prepare.py"
     module = in_process.load(path)
     with mock.patch.object(sys, "argv", ["prepare.py", *map(str, words)]):
-        published.prepare(module.__doc__, module.CORPUS)
+        published.prepare(module.__doc__, str(path), module.CORPUS)
 
 
 def lines(path):
@@ -234,9 +233,9 @@ def test_a_file_beside_its_gz_is_not_chosen_silently(tmp_path):
 def test_every_archive_has_an_address_of_its_own(name):
     corpus = in_process.load(ROOT / "examples" / name / "prepare.py").CORPUS
     parts = [*corpus.train, corpus.valid, *corpus.test]
-    remedies = [part.remedy for part in parts if part.remedy.startswith("fetch")]
-    assert len(set(remedies)) == 5
-    assert all(re.match(r"fetch https://\S+\.tgz\b.*, and unpack", x) for x in remedies)
+    archives = [part.archive for part in parts if part.archive]
+    assert len({x.name for x in archives}) == len({x.url for x in archives}) == 5
+    assert all(x.url.startswith("https://") for x in archives)
 
 
 def test_cleaning_is_mosess_clean_corpus_n():

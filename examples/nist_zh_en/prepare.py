@@ -46,4 +46,4 @@ CORPUS = Corpus(
 )
 
 if __name__ == "__main__":
-    run(lambda: prepare(__doc__, CORPUS))
+    run(lambda: prepare(__doc__, __file__, CORPUS))

@@ -8,36 +8,36 @@ Commentary v9; validation: newstest2013; test: newstest2014, all 3,003 sentences
 """
 
 from sbnmt_plugin.tools.command import run
-from sbnmt_plugin.tools.published import Corpus, Part, prepare
+from sbnmt_plugin.tools.published import Archive, Corpus, Part, prepare
 
 WMT13 = "https://www.statmt.org/wmt13"
 WMT14 = "https://www.statmt.org/wmt14"
 
 
-def pair(url: str, path: str) -> Part:
+def pair(archive: str, url: str, path: str) -> Part:
     """A part whose files differ in the language at the end of the name."""
-    return Part(f"{path}.en", (f"{path}.de",), f"fetch {url}, and unpack it in --data")
+    source, target = f"{path}.en", f"{path}.de"
+    return Part(source, (target,), Archive(archive, f"{url}/{archive}"))
 
 
-TRAINING = "training-parallel"
 TEST = "test-full/newstest2014-deen"
 CORPUS = Corpus(
     source="en",
     target="de",
     train=(
-        pair(f"{WMT13}/{TRAINING}-europarl-v7.tgz", "training/europarl-v7.de-en"),
-        pair(f"{WMT13}/{TRAINING}-commoncrawl.tgz", "commoncrawl.de-en"),
-        pair(f"{WMT14}/{TRAINING}-nc-v9.tgz", "training/news-commentary-v9.de-en"),
+        pair("training-parallel-europarl-v7.tgz", WMT13, "training/europarl-v7.de-en"),
+        pair("training-parallel-commoncrawl.tgz", WMT13, "commoncrawl.de-en"),
+        pair("training-parallel-nc-v9.tgz", WMT14, "training/news-commentary-v9.de-en"),
     ),
-    valid=pair(f"{WMT14}/dev.tgz", "dev/newstest2013"),
+    valid=pair("dev.tgz", WMT14, "dev/newstest2013"),
     test=(
         Part(
             f"{TEST}-src.en.sgm",
             (f"{TEST}-ref.de.sgm",),
-            f"fetch {WMT14}/test-full.tgz, and unpack it in --data",
+            Archive("test-full.tgz", f"{WMT14}/test-full.tgz"),
         ),
     ),
 )
 
 if __name__ == "__main__":
-    run(lambda: prepare(__doc__, CORPUS))
+    run(lambda: prepare(__doc__, __file__, CORPUS))

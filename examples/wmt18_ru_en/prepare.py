@@ -9,7 +9,7 @@ newstest2017; test: newstest2018.
 """
 
 from sbnmt_plugin.tools.command import run
-from sbnmt_plugin.tools.published import Corpus, Part, prepare
+from sbnmt_plugin.tools.published import Archive, Corpus, Part, prepare
 
 WMT13 = "https://www.statmt.org/wmt13"
 WMT17 = "https://data.statmt.org/wmt17/translation-task"
@@ -22,16 +22,17 @@ YANDEX = (
 )
 
 
-def pair(url: str, path: str) -> Part:
+def pair(archive: str, url: str, path: str) -> Part:
     """A part whose files differ in the language at the end of the name."""
-    return Part(f"{path}.ru", (f"{path}.en",), f"fetch {url}, and unpack it in --data")
+    source, target = f"{path}.ru", f"{path}.en"
+    return Part(source, (target,), Archive(archive, f"{url}/{archive}"))
 
 
 def news(year: int, url: str) -> Part:
     """A newstest; its archive is called test.tgz in every year."""
     path = f"test/newstest{year}-ruen"
-    remedy = f"fetch {url}/test.tgz as test{year}.tgz, and unpack it in --data"
-    return Part(f"{path}-src.ru.sgm", (f"{path}-ref.en.sgm",), remedy)
+    archive = Archive(f"test{year}.tgz", f"{url}/test.tgz")
+    return Part(f"{path}-src.ru.sgm", (f"{path}-ref.en.sgm",), archive)
 
 
 NEWS = "training-parallel-nc-v13"
@@ -39,9 +40,9 @@ CORPUS = Corpus(
     source="ru",
     target="en",
     train=(
-        pair(f"{PARACRAWL}/{PARACRAWL_NAME}.tgz", PARACRAWL_NAME),
-        pair(f"{WMT13}/training-parallel-commoncrawl.tgz", "commoncrawl.ru-en"),
-        pair(f"{WMT18}/{NEWS}.tgz", f"{NEWS}/news-commentary-v13.ru-en"),
+        pair(f"{PARACRAWL_NAME}.tgz", PARACRAWL, PARACRAWL_NAME),
+        pair("training-parallel-commoncrawl.tgz", WMT13, "commoncrawl.ru-en"),
+        pair(f"{NEWS}.tgz", WMT18, f"{NEWS}/news-commentary-v13.ru-en"),
         Part("corpus.en_ru.1m.ru", ("corpus.en_ru.1m.en",), remedy=YANDEX),
     ),
     valid=news(2017, WMT17),
@@ -49,4 +50,4 @@ CORPUS = Corpus(
 )
 
 if __name__ == "__main__":
-    run(lambda: prepare(__doc__, CORPUS))
+    run(lambda: prepare(__doc__, __file__, CORPUS))

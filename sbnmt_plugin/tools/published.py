@@ -18,11 +18,11 @@ from pathlib import Path
 
 from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.progress import progress
-from sbnmt_plugin.tools.raw_data import Part, Row, rows_of, tokenised
+from sbnmt_plugin.tools.raw_data import Archive, Part, Row, rows_of, tokenised
 from sbnmt_plugin.tools.text import write_lines
 from sbnmt_plugin.tools.unfinished import new_file
 
-__all__ = ["Corpus", "Limits", "Part", "prepare"]  # of a prepare.py
+__all__ = ["Archive", "Corpus", "Limits", "Part", "prepare"]  # of a prepare.py
 
 
 @dataclass(frozen=True)
@@ -161,11 +161,12 @@ def options(description: str) -> argparse.ArgumentParser:
     return parser
 
 
-def prepare(description: str, corpus: Corpus) -> None:
+def prepare(description: str, _script: str, corpus: Corpus) -> None:
     """Do the work of a recipe's prepare.py.
 
     Args:
         description: its text for --help.
+        _script: its path, which every prepare.py gives; nothing depends on it.
         corpus: the corpus to prepare.
     """
     Preparation(corpus, options(description).parse_args()).run()
