@@ -341,7 +341,7 @@ def test_a_reader_is_not_lost_unnoticed(data, writer, tmp_path):
     words = [*SB, *READER, *ONE, "--finetune-from-model", writer]
     first = run_train(data, tmp_path / "first", *words)
     words = [*SB, *READS, *ONE, "--finetune-from-model", first]
-    with pytest.raises(ValueError, match=r"^the checkpoint has a reader, .*add it, or"):
+    with pytest.raises(ValueError, match=r"^--sb-reader is not given, .*: add it, or"):
         run_train(data, tmp_path / "then", *words)
     words = [*SB, "--sb-lambda", 0, *ONE, "--finetune-from-model", first]
     alone = load(run_train(data, tmp_path / "alone", *words))["model"]

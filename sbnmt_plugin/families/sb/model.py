@@ -14,7 +14,7 @@ from sbnmt_plugin.families.sb.initialisation import (
     ACROSS,
     adopt_transformer,
     adopt_writer,
-    check_reader,
+    check_across,
     freezes_writer,
 )
 from sbnmt_plugin.network.decoder import SBTransformerDecoder
@@ -25,7 +25,7 @@ from sbnmt_plugin.network.transformer import (
     tag_indices,
     writable,
 )
-from sbnmt_plugin.task_options import option
+from sbnmt_plugin.task_options import Scope, option
 
 
 @dataclass
@@ -39,6 +39,7 @@ class SBTransformerConfig(TransformerConfig):
         None,
         f"lambda, the weight of the future. Default: {DEFAULT_LAMBDA}. Not with "
         "--sb-fusion gate",
+        Scope(start_of="sb_learn_lambda"),
     )
     sb_learn_lambda: bool = option(
         False, "learn lambda, one value per channel and layer"
@@ -154,7 +155,7 @@ class SBTransformerModel(FamilyTransformer):
                     "--save-dir"
                 )
             interacts = self.decoder.interacts
-            check_reader(checkpoint.shapes, self.state_dict(), interacts)
+            check_across(checkpoint.shapes, self.state_dict(), interacts)
 
     def upgrade_state_dict_named(
         self, state_dict: dict[str, Tensor], name: str
