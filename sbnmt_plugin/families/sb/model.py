@@ -135,8 +135,8 @@ class SBTransformerModel(FamilyTransformer):
 
         Raises:
             ValueError: the writer is frozen, and no checkpoint is given; that of one
-                that a training goes on from was not, or the other way round; it has a
-                reader, and this model reads without one.
+                that a training goes on from was not, or the other way round; so with a
+                learned λ; it has one or a reader, and this model reads without.
         """
         frozen = freezes_writer(settings)
         if frozen and not starts:
@@ -146,16 +146,17 @@ class SBTransformerModel(FamilyTransformer):
             )
         for checkpoint, anew in starts:
             path, saved = checkpoint.path, Namespace(**checkpoint.settings)
-            if not anew and freezes_writer(saved) != frozen:
-                known = "all" if frozen else "the reader's"
-                raise ValueError(
-                    f"{path} has an optimiser of {known} weights, with which a "
-                    f"training {'with' if frozen else 'without'} --sb-reader cannot go "
-                    f"on: start anew, with --finetune-from-model {path} and another "
-                    "--save-dir"
-                )
-            interacts = self.decoder.interacts
-            check_across(checkpoint.shapes, self.state_dict(), interacts)
+            check_across(checkpoint.shapes, self.state_dict(), self.decoder.interacts)
+            before = freezes_writer(saved), getattr(saved, "sb_learn_lambda", False)
+            wanted = frozen, settings.sb_learn_lambda
+            for flag, then, now in zip(ACROSS.values(), before, wanted):
+                if not anew and then != now:
+                    raise ValueError(
+                        f"{path} has an optimiser of other weights, with which a "
+                        f"training {'with' if now else 'without'} {flag} cannot go on: "
+                        f"start anew, with --finetune-from-model {path} and another "
+                        "--save-dir"
+                    )
 
     def upgrade_state_dict_named(
         self, state_dict: dict[str, Tensor], name: str
