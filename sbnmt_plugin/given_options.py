@@ -30,7 +30,7 @@ from sbnmt_plugin.fairseq_options import (
     refuse,
     refuse_names,
 )
-from sbnmt_plugin.task_options import KEY, Scope
+from sbnmt_plugin.task_options import KEY, TRAINING, Scope
 
 # fairseq's models that are trained, resumed and decoded as teachers
 TEACHERS = ("bart", "lightconv", "lstm", "transformer", "transformer_align")
@@ -180,11 +180,11 @@ def refuse_model_settings(model: Any, groups: Any, trained: bool) -> None:
             words = "a whole number" if kind is int else "a number"
             raise ValueError(f"{name} of {where} must be {words}, but is {value!r}")
     if trained:
-        refuse_starts(arch, model, given, where)
+        refuse_unread(arch, model, given, where)
 
 
-def refuse_starts(arch: str, model: Any, given: Collection[str], where: str) -> None:
-    """Refuse settings, by their names, of which a trained model has weights instead.
+def refuse_unread(arch: str, model: Any, given: Collection[str], where: str) -> None:
+    """Refuse settings, by their names, that a trained model does not read.
 
     Raises:
         ValueError: with the first one.
@@ -192,6 +192,8 @@ def refuse_starts(arch: str, model: Any, given: Collection[str], where: str) -> 
     config = getattr(ARCH_MODEL_REGISTRY.get(arch), "config", None)
     for option in getattr(config, "__dataclass_fields__", {}).values():
         scope: Scope = option.metadata.get(KEY, Scope())
+        if option.name in given and scope.phase == TRAINING:
+            refuse(option.name, where, option.name)
         if option.name in given and getattr(model, scope.start_of, False):
             raise ValueError(
                 f"{option.name} of {where} does nothing with {scope.start_of}, which "

@@ -25,7 +25,7 @@ from sbnmt_plugin.fairseq_options import (
     refuse,
     refuse_names,
 )
-from sbnmt_plugin.given_options import options_of, overrides_of, refuse_starts
+from sbnmt_plugin.given_options import options_of, overrides_of, refuse_unread
 from sbnmt_plugin.network.protocol import said
 from sbnmt_plugin.search.arguments import check_choice
 from sbnmt_plugin.task_options import KEY, TRAINING, Scope, flag_of
@@ -143,7 +143,7 @@ def check_settings(
     for settings in models:
         arch = str(settings.get("arch") or settings.get("_name"))  # Hydra's
         known |= {name for name in options_of(arch) if acts(name, OVERRIDES)}
-        refuse_starts(arch, Namespace(**{**settings, **values}), given, PYTHON)
+        refuse_unread(arch, Namespace(**{**settings, **values}), given, PYTHON)
     for group in ("tokenizer", "bpe"):
         if (kind := values.get(group)) is not None:
             check_choice(group, kind, REGISTRIES[group]["registry"])

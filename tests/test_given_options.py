@@ -75,6 +75,22 @@ def test_a_value_that_was_learned_is_not_set(learned):
     check_settings({"sb_lambda"}, [vars(model)], {"sb_learn_lambda": False})
 
 
+@pytest.mark.parametrize(
+    ("arch", "name"),
+    [
+        ("sb_transformer", "sb_future_dropout"),
+        ("enat_transformer", "enat_align_weight"),
+        ("enat_transformer", "enat_adversary_weight"),
+    ],
+)
+def test_what_training_alone_reads_is_not_set_afterwards(arch, name):
+    groups = settings(common_eval={"model_overrides": f"{{'{name}': 0.5}}"})
+    with pytest.raises(ValueError, match=f"^{name} is not supported by --model-over"):
+        refuse_model_settings(Namespace(arch=arch), groups, True)
+    with pytest.raises(ValueError, match=f"^{name} is not supported by the Python API"):
+        check_settings({name}, [{"arch": arch}], {name: 0.5})
+
+
 def test_a_mistyped_setting_of_the_model_is_refused(hydra):
     model = {"_name": "sb_transformer", "sb_fusion": "tanh", "dropout": 0.3}
     refuse_model_settings(OmegaConf.create(model), None, False)

@@ -25,7 +25,7 @@ from sbnmt_plugin.network.transformer import (
     tag_indices,
     writable,
 )
-from sbnmt_plugin.task_options import Scope, option
+from sbnmt_plugin.task_options import TRAINING, Scope, option
 
 
 @dataclass
@@ -48,6 +48,7 @@ class SBTransformerConfig(TransformerConfig):
         0.3,
         "dropout on the future in training, before its non-linearity. The authors' "
         "code has it, the paper does not mention it",
+        Scope(TRAINING),
     )
     sb_future_shift: bool = option(
         False,
