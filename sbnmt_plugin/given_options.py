@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import ast
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 from typing import Any, NoReturn
 
@@ -30,6 +30,7 @@ from sbnmt_plugin.fairseq_options import (
     refuse,
     refuse_names,
 )
+from sbnmt_plugin.task_options import KEY, TRAINING, Scope
 
 # fairseq's models that are trained, resumed and decoded as teachers
 TEACHERS = ("bart", "lightconv", "lstm", "transformer", "transformer_align")
@@ -178,6 +179,26 @@ def refuse_model_settings(model: Any, groups: Any, trained: bool) -> None:
         if kind in (int, float) and not isinstance(value, (kind, int, type(None))):
             words = "a whole number" if kind is int else "a number"
             raise ValueError(f"{name} of {where} must be {words}, but is {value!r}")
+    if trained:
+        refuse_unread(arch, model, given, where)
+
+
+def refuse_unread(arch: str, model: Any, given: Collection[str], where: str) -> None:
+    """Refuse settings, by their names, that a trained model does not read.
+
+    Raises:
+        ValueError: with the first one.
+    """
+    config = getattr(ARCH_MODEL_REGISTRY.get(arch), "config", None)
+    for option in getattr(config, "__dataclass_fields__", {}).values():
+        scope: Scope = option.metadata.get(KEY, Scope())
+        if option.name in given and scope.phase == TRAINING:
+            refuse(option.name, where, option.name)
+        if option.name in given and getattr(model, scope.start_of, False):
+            raise ValueError(
+                f"{option.name} of {where} does nothing with {scope.start_of}, which "
+                "learns it: set that to False too, or leave it out"
+            )
 
 
 def options_of(arch: str) -> dict[str, Any]:

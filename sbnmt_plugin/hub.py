@@ -185,8 +185,7 @@ class Pretrained:
             paths = [os.path.join(model_name_or_path, x) for x in files]
             checkpoints = check_checkpoints(paths)
             settings = [each.settings for each in checkpoints]
-            archs = {str(x.get("arch") or x.get("_name")) for x in settings}  # Hydra's
-            get_task("sb_translation").check_settings(given, archs, kwargs)
+            get_task("sb_translation").check_settings(given, settings, kwargs)
             for checkpoint in checkpoints:
                 check_interface(checkpoint, kwargs)
         loaded = hub_utils.from_pretrained(

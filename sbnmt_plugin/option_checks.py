@@ -5,6 +5,7 @@ in some commands, or for some models, says so in the metadata of its field (see
 :mod:`task_options`), and :func:`refuse_out_of_scope` is the one loop that asks.
 """
 
+from argparse import Namespace
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
@@ -24,7 +25,7 @@ from sbnmt_plugin.fairseq_options import (
     refuse,
     refuse_names,
 )
-from sbnmt_plugin.given_options import options_of, overrides_of
+from sbnmt_plugin.given_options import options_of, overrides_of, refuse_unread
 from sbnmt_plugin.network.protocol import said
 from sbnmt_plugin.search.arguments import check_choice
 from sbnmt_plugin.task_options import KEY, TRAINING, Scope, flag_of
@@ -123,13 +124,13 @@ def check_model(cfg: SBTranslationConfig, model: Any, settings: Any) -> None:
 
 
 def check_settings(
-    given: set[str], archs: Iterable[str], values: Mapping[str, Any]
+    given: set[str], models: Iterable[Mapping[str, Any]], values: Mapping[str, Any]
 ) -> None:
     """Refuse settings of ``from_pretrained`` that nothing acts on.
 
     Args:
         given: names of those that the caller gives.
-        archs: of the checkpoints.
+        models: settings of the checkpoints' models.
         values: of settings, by name.
 
     Raises:
@@ -139,8 +140,10 @@ def check_settings(
     for option in fields(task_config()):
         if KEY in option.metadata and option.metadata[KEY].phase != TRAINING:
             known.add(option.name)
-    for arch in archs:
+    for settings in models:
+        arch = str(settings.get("arch") or settings.get("_name"))  # Hydra's
         known |= {name for name in options_of(arch) if acts(name, OVERRIDES)}
+        refuse_unread(arch, Namespace(**{**settings, **values}), given, PYTHON)
     for group in ("tokenizer", "bpe"):
         if (kind := values.get(group)) is not None:
             check_choice(group, kind, REGISTRIES[group]["registry"])

@@ -33,6 +33,8 @@ class Scope:
         described: those models, for the message.
         names_file: whether its value is a file that only the caller may choose: a
             checkpoint that is loaded in Python says nothing of it.
+        start_of: option of the same model with which weights, learned in its place,
+            only start from it; "": none.
     """
 
     phase: str = ""
@@ -41,6 +43,7 @@ class Scope:
     model: str = ""
     described: str = ""
     names_file: bool = False
+    start_of: str = ""
 
 
 def option(default: Any, text: str, scope: Scope | None = None) -> Any:

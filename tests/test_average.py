@@ -1,6 +1,7 @@
 """sbnmt average: the mean of the last checkpoints."""
 
 import os
+from argparse import Namespace
 
 import pytest
 import torch
@@ -105,6 +106,33 @@ def test_checkpoints_of_other_sizes_are_refused(tmp_path, shape):
     message = "checkpoint2.pt must have .* with their shapes, of .*checkpoint1.pt, but"
     with pytest.raises(ValueError, match=message):
         averaged(tmp_path, "--last", 2)
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("sb_future_shift", (False, True)),
+        ("sb_lambda", (0.1, 1.0)),
+        ("sb_fusion", ("tanh", "relu")),
+        ("decoder_attention_heads", (2, 4)),
+        ("activation_fn", ("relu", "gelu")),
+        ("share_all_embeddings", (False, True)),
+    ],
+)
+def test_checkpoints_that_compute_something_else_are_refused(tmp_path, name, values):
+    """Their weights have the same shapes."""
+    for number, value in enumerate((*values, values[0])):
+        # older versions have saved no setting where they had none
+        given = {} if number == 2 and not value else {name: value}
+        state = {
+            "args": Namespace(arch="sb_transformer_tiny", **given),
+            "model": {"w": torch.tensor([float(number)])},
+        }
+        torch.save(state, tmp_path / EPOCHS.format(number))
+    with pytest.raises(ValueError, match=f"checkpoint2.pt must .* has other {name}: "):
+        averaged(tmp_path, "--last", 2)
+    alike = [tmp_path / EPOCHS.format(number) for number in (0, 2)]
+    assert float(average_checkpoints.average(alike)["model"]["w"]) == 1
 
 
 def test_one_kind_of_checkpoint_is_averaged_where_there_are_both(tmp_path):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from argparse import Namespace
+from contextlib import nullcontext
 
 import pytest
 from commands import hydra_words
@@ -12,6 +14,7 @@ from hydra.core.hydra_config import HydraConfig
 from omegaconf import OmegaConf
 
 from sbnmt_plugin.given_options import refuse_model_settings, refuse_set
+from sbnmt_plugin.option_checks import check_settings
 
 
 @pytest.fixture
@@ -55,6 +58,37 @@ def test_what_acts_in_hydra_is_taken(hydra):
 
 def test_a_command_line_is_its_parsers_business():
     refuse_set(settings(dataset={"num_shards": 2}))
+
+
+@pytest.mark.parametrize("learned", [True, False])
+def test_a_value_that_was_learned_is_not_set(learned):
+    """It is what a training starts from; weights have taken its place."""
+    model = Namespace(arch="sb_transformer_tiny", sb_learn_lambda=learned)
+    groups = settings(common_eval={"model_overrides": "{'sb_lambda': 0}"})
+    message = "sb_lambda of .* nothing with sb_learn_lambda, .*: set that to False"
+    for ask in (
+        lambda: refuse_model_settings(model, groups, True),
+        lambda: check_settings({"sb_lambda"}, [vars(model)], {"sb_lambda": 0}),
+    ):
+        with pytest.raises(ValueError, match=message) if learned else nullcontext():
+            ask()
+    check_settings({"sb_lambda"}, [vars(model)], {"sb_learn_lambda": False})
+
+
+@pytest.mark.parametrize(
+    ("arch", "name"),
+    [
+        ("sb_transformer", "sb_future_dropout"),
+        ("enat_transformer", "enat_align_weight"),
+        ("enat_transformer", "enat_adversary_weight"),
+    ],
+)
+def test_what_training_alone_reads_is_not_set_afterwards(arch, name):
+    groups = settings(common_eval={"model_overrides": f"{{'{name}': 0.5}}"})
+    with pytest.raises(ValueError, match=f"^{name} is not supported by --model-over"):
+        refuse_model_settings(Namespace(arch=arch), groups, True)
+    with pytest.raises(ValueError, match=f"^{name} is not supported by the Python API"):
+        check_settings({name}, [{"arch": arch}], {name: 0.5})
 
 
 def test_a_mistyped_setting_of_the_model_is_refused(hydra):

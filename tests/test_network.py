@@ -204,10 +204,15 @@ def test_a_reader_begins_with_nothing_and_leaves_writing_alone_as_it_is(shift):
     alone.load_state_dict(reading.state_dict())
 
 
-def test_a_model_that_reads_needs_its_reader():
-    _, reading = with_reader()
-    with pytest.raises(ValueError, match=r"has a reader, .* --sb-reader is not given"):
-        sb_model(sb_lambda=0.7).load_state_dict(reading.state_dict())
+@pytest.mark.parametrize(
+    ("option", "flag"),
+    [("sb_reader", "--sb-reader"), ("sb_learn_lambda", "--sb-learn-lambda")],
+)
+def test_a_model_that_reads_needs_what_it_reads_with(option, flag):
+    weights = sb_model(**{option: True}).state_dict()
+    with pytest.raises(ValueError, match=f"^{flag} is not given, but .*: add it, or"):
+        sb_model(sb_lambda=0.7).load_state_dict(weights)
+    sb_model(sb_lambda=0.0).load_state_dict(weights)
 
 
 def test_learned_lambda_follows_the_formulas():

@@ -348,11 +348,27 @@ def test_what_is_frozen_stays_so_as_a_training_goes_on(
     assert trained_epochs(run_train(data, folder, *words, "--reset-optimizer")) == 2
 
 
+LEARNS = ["--sb-learn-lambda"]
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "asked"),
+    [([], LEARNS, "with"), (LEARNS, ["--sb-lambda", 0], "without")],
+    ids=str,
+)
+def test_an_optimiser_knows_a_learned_lambda(data, tmp_path, before, now, asked):
+    first = run_train(data, tmp_path, *SB, *before, *ONE)
+    words = [*SB, *now, "--max-epoch", 2, "--no-epoch-checkpoints"]
+    with pytest.raises(ValueError, match=f"{first} has .* {asked} --sb-learn-lambda"):
+        run_train(data, tmp_path, *words)
+    assert trained_epochs(run_train(data, tmp_path, *words, "--reset-optimizer")) == 2
+
+
 def test_a_reader_is_not_lost_unnoticed(data, writer, tmp_path):
     words = [*SB, *READER, *ONE, "--finetune-from-model", writer]
     first = run_train(data, tmp_path / "first", *words)
     words = [*SB, *READS, *ONE, "--finetune-from-model", first]
-    with pytest.raises(ValueError, match=r"^the checkpoint has a reader, .*add it, or"):
+    with pytest.raises(ValueError, match=r"^--sb-reader is not given, .*: add it, or"):
         run_train(data, tmp_path / "then", *words)
     words = [*SB, "--sb-lambda", 0, *ONE, "--finetune-from-model", first]
     alone = load(run_train(data, tmp_path / "alone", *words))["model"]

@@ -33,7 +33,7 @@ from sbnmt_plugin.network.transformer import (
     FamilyTransformer,
     register_architectures,
 )
-from sbnmt_plugin.task_options import flag_of, option
+from sbnmt_plugin.task_options import TRAINING, Scope, flag_of, option
 
 COPY, MAP, PHRASE = INPUTS = "copy", "map", "phrase"
 
@@ -48,10 +48,14 @@ class ENATConfig(TransformerConfig):
         "target's (map), or the translation by a phrase table (phrase)",
     )
     enat_align_weight: float = option(
-        0.1, "mu, the weight of the sentence-level alignment (eq. 7), for map"
+        0.1,
+        "mu, the weight of the sentence-level alignment (eq. 7), for map",
+        Scope(TRAINING),
     )
     enat_adversary_weight: float = option(
-        1.0, "lambda, the weight of the word-level adversary (eq. 8, 9), for map"
+        1.0,
+        "lambda, the weight of the word-level adversary (eq. 8, 9), for map",
+        Scope(TRAINING),
     )
     enat_raw_weights: bool = option(
         False, "stretch the input with the paper's weights, which do not sum to 1"

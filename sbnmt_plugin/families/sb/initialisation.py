@@ -12,7 +12,8 @@ logger = logging.getLogger(__name__)
 
 READER = ".self_attn.reader."
 LEARNED = ".self_attn.fusion.weight"  # λ
-ACROSS = READER, LEARNED  # without effect at λ = 0
+# without effect at λ = 0
+ACROSS = {READER: "--sb-reader", LEARNED: "--sb-learn-lambda"}
 
 INPUT, OUTPUT = "decoder.embed_tokens.weight", "decoder.output_projection.weight"
 EMBEDDINGS = "encoder.embed_tokens.weight", INPUT, OUTPUT
@@ -77,10 +78,10 @@ def freezes_writer(settings: Any) -> bool:
     return bool(reads and getattr(settings, "sb_freeze_writer", True))
 
 
-def check_reader(
+def check_across(
     weights: Collection[str], fresh: Collection[str], interacts: bool
 ) -> None:
-    """Refuse weights with a reader for a model that reads without one.
+    """Refuse weights with a reader, or learned λ, for a model that reads without.
 
     Args:
         weights: names of any model's.
@@ -90,13 +91,14 @@ def check_reader(
     Raises:
         ValueError: see above.
     """
-    given, wanted = (any(READER in x for x in names) for names in (weights, fresh))
-    if interacts and given and not wanted:
-        raise ValueError(
-            "the checkpoint has a reader, without which it would read otherwise, but "
-            "--sb-reader is not given: add it, or --sb-lambda 0 (of a checkpoint, "
-            "--model-overrides can set both)"
-        )
+    for part, flag in ACROSS.items():
+        given, wanted = (any(part in x for x in names) for names in (weights, fresh))
+        if interacts and given and not wanted:
+            raise ValueError(
+                f"{flag} is not given, but the checkpoint has weights of it, without "
+                "which it would read otherwise: add it, or --sb-lambda 0 and no "
+                "--sb-learn-lambda (of a checkpoint, --model-overrides can set all)"
+            )
 
 
 def adopt_writer(
@@ -113,14 +115,14 @@ def adopt_writer(
         interacts: whether the newly built one reads.
 
     Raises:
-        ValueError: see :func:`check_reader`.
+        ValueError: see :func:`check_across`.
     """
-    check_reader(weights, fresh, interacts)
+    check_across(weights, fresh, interacts)
     for part in ACROSS:
         given, wanted = ([k for k in names if part in k] for names in (weights, fresh))
         if wanted and not given:
             weights.update({name: fresh[name] for name in wanted})
             logger.info("%s*: none in the checkpoint, begins anew", part.strip("."))
-        elif given and not wanted and not interacts:
+        elif given and not wanted:
             for name in given:
                 del weights[name]

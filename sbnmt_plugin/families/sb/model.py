@@ -14,7 +14,7 @@ from sbnmt_plugin.families.sb.initialisation import (
     ACROSS,
     adopt_transformer,
     adopt_writer,
-    check_reader,
+    check_across,
     freezes_writer,
 )
 from sbnmt_plugin.network.decoder import SBTransformerDecoder
@@ -25,7 +25,7 @@ from sbnmt_plugin.network.transformer import (
     tag_indices,
     writable,
 )
-from sbnmt_plugin.task_options import option
+from sbnmt_plugin.task_options import TRAINING, Scope, option
 
 
 @dataclass
@@ -39,6 +39,7 @@ class SBTransformerConfig(TransformerConfig):
         None,
         f"lambda, the weight of the future. Default: {DEFAULT_LAMBDA}. Not with "
         "--sb-fusion gate",
+        Scope(start_of="sb_learn_lambda"),
     )
     sb_learn_lambda: bool = option(
         False, "learn lambda, one value per channel and layer"
@@ -47,6 +48,7 @@ class SBTransformerConfig(TransformerConfig):
         0.3,
         "dropout on the future in training, before its non-linearity. The authors' "
         "code has it, the paper does not mention it",
+        Scope(TRAINING),
     )
     sb_future_shift: bool = option(
         False,
@@ -134,8 +136,8 @@ class SBTransformerModel(FamilyTransformer):
 
         Raises:
             ValueError: the writer is frozen, and no checkpoint is given; that of one
-                that a training goes on from was not, or the other way round; it has a
-                reader, and this model reads without one.
+                that a training goes on from was not, or the other way round; so with a
+                learned λ; it has one or a reader, and this model reads without.
         """
         frozen = freezes_writer(settings)
         if frozen and not starts:
@@ -145,16 +147,17 @@ class SBTransformerModel(FamilyTransformer):
             )
         for checkpoint, anew in starts:
             path, saved = checkpoint.path, Namespace(**checkpoint.settings)
-            if not anew and freezes_writer(saved) != frozen:
-                known = "all" if frozen else "the reader's"
-                raise ValueError(
-                    f"{path} has an optimiser of {known} weights, with which a "
-                    f"training {'with' if frozen else 'without'} --sb-reader cannot go "
-                    f"on: start anew, with --finetune-from-model {path} and another "
-                    "--save-dir"
-                )
-            interacts = self.decoder.interacts
-            check_reader(checkpoint.shapes, self.state_dict(), interacts)
+            check_across(checkpoint.shapes, self.state_dict(), self.decoder.interacts)
+            before = freezes_writer(saved), getattr(saved, "sb_learn_lambda", False)
+            wanted = frozen, settings.sb_learn_lambda
+            for flag, then, now in zip(ACROSS.values(), before, wanted):
+                if not anew and then != now:
+                    raise ValueError(
+                        f"{path} has an optimiser of other weights, with which a "
+                        f"training {'with' if now else 'without'} {flag} cannot go on: "
+                        f"start anew, with --finetune-from-model {path} and another "
+                        "--save-dir"
+                    )
 
     def upgrade_state_dict_named(
         self, state_dict: dict[str, Tensor], name: str

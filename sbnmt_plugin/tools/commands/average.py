@@ -18,8 +18,10 @@ from typing import Any
 
 import torch
 
+from sbnmt_plugin.checkpoint_checks import FUNCTION, TIES
 from sbnmt_plugin.checkpoints import read_checkpoint, settings_of
 from sbnmt_plugin.tools import command
+from sbnmt_plugin.tools.recipes import stages
 from sbnmt_plugin.tools.text import refuse_overwriting
 from sbnmt_plugin.tools.unfinished import new_file
 
@@ -55,15 +57,17 @@ def newest(folder: Path, count: int, fewer: bool = False) -> list[Path]:
     return chosen
 
 
-def kind(checkpoint: dict[str, Any]) -> list[str]:
-    """Return what the checkpoints of one training have in common.
+def kind(checkpoint: dict[str, Any]) -> dict[str, str]:
+    """Return what the checkpoints of one training have in common, by its name.
 
-    These are family, direction, dictionaries, and the parameters with their shapes.
+    These are direction, dictionaries, settings by which the same parameters compute
+    something else (older versions lack some), and the parameters with their shapes.
     """
     values, model = settings_of(checkpoint), checkpoint["model"]
-    names = "sb_direction", "sb_dictionaries", "two_way_languages", "enat_input"
+    names = ["sb_direction", "sb_dictionaries", "two_way_languages", *FUNCTION, *TIES]
+    names += [flag[2:].replace("-", "_") for flag in stages.FUNCTION]
     shapes = sorted(f"{name} {[*value.shape]}" for name, value in model.items())
-    return [*(str(values.get(name)) for name in names), *shapes]
+    return {"parameters": str(shapes)} | {x: str(values.get(x) or None) for x in names}
 
 
 def average(paths: list[Path]) -> dict[str, Any]:
@@ -75,14 +79,15 @@ def average(paths: list[Path]) -> dict[str, Any]:
     sums: dict[str, Any] = {}
     kept: dict[str, Any] = {}
     most = 0
-    first: list[str] = []
+    first: dict[str, str] = {}
     for path in paths:
         checkpoint = read_checkpoint(str(path), "(inputs)")
-        first = first or kind(checkpoint)
-        if kind(checkpoint) != first:
+        found = kind(checkpoint)
+        first = first or found
+        if others := [name for name in first if found[name] != first[name]]:
             raise ValueError(
-                f"{path} must have the direction, the dictionaries and the parameters, "
-                f"with their shapes, of {paths[0]}, but has others: "
+                f"{path} must have the settings and the parameters, with their shapes, "
+                f"of {paths[0]}, but has other {', '.join(others)}: "
                 "average checkpoints of one training"
             )
         history = checkpoint.get("optimizer_history") or [{}]
