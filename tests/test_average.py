@@ -113,6 +113,7 @@ def test_checkpoints_of_other_sizes_are_refused(tmp_path, shape):
     [
         ("sb_future_shift", (False, True)),
         ("sb_lambda", (0.1, 1.0)),
+        ("sb_lambda", (None, 0.0)),  # the usual one, and none
         ("sb_fusion", ("tanh", "relu")),
         ("decoder_attention_heads", (2, 4)),
         ("activation_fn", ("relu", "gelu")),

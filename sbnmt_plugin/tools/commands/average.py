@@ -67,7 +67,11 @@ def kind(checkpoint: dict[str, Any]) -> dict[str, str]:
     names = ["sb_direction", "sb_dictionaries", "two_way_languages", *FUNCTION, *TIES]
     names += [flag[2:].replace("-", "_") for flag in stages.FUNCTION]
     shapes = sorted(f"{name} {[*value.shape]}" for name, value in model.items())
-    return {"parameters": str(shapes)} | {x: str(values.get(x) or None) for x in names}
+    found = {"parameters": str(shapes)}
+    for name in names:
+        value = values.get(name)
+        found[name] = str(None if value is False else value)
+    return found
 
 
 def average(paths: list[Path]) -> dict[str, Any]:
