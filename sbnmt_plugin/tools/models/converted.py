@@ -15,7 +15,7 @@ from sbnmt_plugin.tools import command
 TOKENS = 2048  # of a batch, padding and </s> included
 SCORED_ON_CPU = 256  # … of given texts: probabilities of all words stay in its cache
 START, PAD, END = SPECIALS
-PATIENCE = 1.5  # a direction goes on until so many times its beam have finished
+PATIENCE = 2  # a direction goes on until so many times its beam have finished
 WORKERS = 2  # a direction each
 LARGEST_ALPHA = 10.0  # CTranslate2 divides by L ** α in float32
 
@@ -119,7 +119,7 @@ class Converted:
             [(sources[place], [self.starts[name]]) for name, place in each],
             beam_size=beam,
             patience=PATIENCE,
-            num_hypotheses=int(beam * PATIENCE) if beam > 1 else 1,
+            num_hypotheses=beam * PATIENCE if beam > 1 else 1,
             length_penalty=alpha,
             suppress_sequences=[[word] for word in (*TAGS, START, PAD)],
             max_input_length=0,  # else it cuts sources without a word
