@@ -79,8 +79,8 @@ class ResumableIterator(EpochBatchIterator):
         if (place or earlier) and self._is_over(epoch, place):
             if self.sharded:  # the next one is of other data than this iterator's
                 raise ValueError(
-                    f"epoch {epoch} of sharded data has no update left with this "
-                    "--update-freq: go on with the one that was used before"
+                    f"epoch {epoch} of sharded data has no update left in batches of "
+                    "this size: go on with --update-freq and --max-tokens as before"
                 )
             logger.info("epoch %d has no update left: the next one begins", epoch)
             state_dict = {**state_dict, "epoch": epoch + 1, "iterations_in_epoch": 0}

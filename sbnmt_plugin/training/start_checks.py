@@ -64,7 +64,7 @@ def check_options(cfg: Any) -> None:
         if x.name.startswith("eval_") and getattr(cfg, x.name) != x.default
     ]
     subset, subsets = groups.dataset.train_subset, groups.dataset.valid_subset
-    processes = os.environ.get("WORLD_SIZE", "1")
+    processes = os.environ.get("WORLD_SIZE") or "1"
     alone = groups.distributed_training.distributed_world_size == 1
     narrow = next((x for x in ("fp16", "bf16", "amp") if common[x]), "")
     for wrong, message in (
