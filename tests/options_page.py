@@ -45,7 +45,8 @@ checkpoint.
 OF_FAIRSEQ = """\
 ## How do fairseq's options behave here?
 
-* `--beam` counts the hypotheses of both directions together. It is even, at least 2.
+* `--beam` counts the hypotheses of both directions together. It is even. Of fairseq's
+  default, 5, SB-NMT takes 4.
 * `--max-tokens` counts, per sentence, the source or twice the longer target, whichever
   is longer. Double it to keep as many sentences per batch as a Transformer has.
 * `--lenpen` is 1 by default, in the paper 0.6. Repeat it in `--eval-bleu-args`.

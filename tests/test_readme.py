@@ -84,7 +84,10 @@ def test_the_guides_blocks_run_from_raw_text_to_bleu_and_on(tmp_path, monkeypatc
     source = (raw / "test.en").read_text()
     # the other of its two settings stands in a comment
     assert re.search(r"^TRIPLES=.*\n#TRIPLES=.* 0\.1\)$", train, re.M)
-    block = train + folder + interactive
+    (adapt,) = code_under("docs/guide.md", "How do I adapt a model to other text?")
+    assert adapt.startswith("NEW=new    # train.en train.de valid.en valid.de\n")
+    (tmp_path / "new").symlink_to(raw)
+    block = train + folder + interactive + adapt
     status, output = run_script(block, tmp_path, smaller, typed=source)
     assert status == 0, output
     assert re.search(r"^BLEU = \d+\.\d\d   nrefs:1", output, re.M)
@@ -97,6 +100,7 @@ def test_the_guides_blocks_run_from_raw_text_to_bleu_and_on(tmp_path, monkeypatc
     assert typed == tokens
     # and by the model folder, from raw text to raw text
     assert (work / "test.translated").read_text() == (work / "test.txt").read_text()
+    assert (work / "adapted" / "checkpoint_best.pt").exists()
 
     monkeypatch.chdir(tmp_path)
     names = {}
