@@ -202,12 +202,17 @@ class StreamData(TranslationTask):
     ) -> Any:
         """Make batches; a line of which not even one fits into a batch is too long.
 
+        A search loads them itself where fairseq's default would start one process for
+        that: forked from a thread, it now and then aborts the command at its end.
+
         Raises:
             ValueError: a text is, and lines that are too long are not left out.
         """
         size = max_tokens, max_sentences, max_positions, ignore_invalid_inputs
         settings = dict(zip(SIZE, size))
         settings |= {name: kwargs[name] for name in SETTINGS if name in kwargs}
+        if self.cfg.sb_path and kwargs.get("num_workers") == 1:
+            kwargs["num_workers"] = 0
         if max_positions is not None:
             model = max_positions
             if max_tokens is not None:

@@ -147,7 +147,7 @@ def run_generate(
     parser = options.get_generation_parser()
     command = [str(data), "--path", str(path), *(PLUGIN if task else [])]
     command += ["--cpu"] if cpu else []
-    command += [*NO_WORKERS, *map(str, words)]
+    command += map(str, words)
     if "--beam" not in command:
         command += ["--beam", "4"]
     args = options.parse_args_and_arch(parser, command)
@@ -161,7 +161,7 @@ def run_interactive(
 ) -> str:
     """fairseq-interactive's standard output for lines typed in."""
     parser = options.get_interactive_generation_parser()
-    command = [str(data), "--path", str(path), *PLUGIN, "--beam", "4", *NO_WORKERS]
+    command = [str(data), "--path", str(path), *PLUGIN, "--beam", "4"]
     command += ["--cpu"] if cpu else []
     args = options.parse_args_and_arch(parser, [*command, *map(str, words)])
     # fairseq reads through fileinput, which caches the real standard input

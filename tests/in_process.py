@@ -48,7 +48,7 @@ def run(self: runner.Runner, step: Step) -> None:
 
 def run_here(arguments: list[str], log: Path, name: str) -> None:
     """Run a command of the package's, with its log."""
-    if arguments[0] in ("fairseq-generate", "fairseq-train"):
+    if arguments[0] == "fairseq-train":
         arguments = [*arguments, *NO_WORKERS]  # one would outlive it, in this process
     if arguments[0] == "binarise":
         arguments = [*arguments, "--workers", "1"]  # forks of this process are slow

@@ -9,7 +9,6 @@ import pytest
 import torch
 from commands import (
     ABD,
-    NO_WORKERS,
     PLUGIN,
     SB,
     SIZES,
@@ -24,6 +23,7 @@ from commands import (
     run_train,
 )
 from fairseq import options
+from fairseq.data.iterators import EpochBatchIterator
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from fairseq.logging import progress_bar
 from fairseq_cli import validate
@@ -173,7 +173,7 @@ def test_a_prefix_from_the_data_binds(data, model):
 
 
 def test_fairseq_validate_gives_the_loss_of_the_training(data, trained, monkeypatch):
-    words = [data, "--path", trained, *PLUGIN, *NO_WORKERS, "--cpu", "--batch-size", 4]
+    words = [data, "--path", trained, *PLUGIN, "--cpu", "--batch-size", 4]
     words += ["--log-format", "simple"]
     found = {}
     monkeypatch.setattr(
@@ -187,6 +187,22 @@ def test_fairseq_validate_gives_the_loss_of_the_training(data, trained, monkeypa
     known = load(trained)["extra_state"]["val_loss"]
     assert found["loss"] == pytest.approx(known, abs=2e-3)
     assert found["loss_l2r"] != found["loss_r2l"]
+
+
+@pytest.mark.parametrize(("words", "count"), [([], 0), (["--num-workers", 2], 2)])
+def test_a_search_loads_its_batches_itself(data, trained, monkeypatch, words, count):
+    """A user's own number of processes counts, and a training's default."""
+    found = []
+
+    def noted(self, *args, **kwargs):
+        found.append(self.num_workers)
+        self.num_workers, self.persistent_workers = 0, False  # in this process, none
+        return made(self, *args, **kwargs)
+
+    made = EpochBatchIterator._get_iterator_for_epoch
+    monkeypatch.setattr(EpochBatchIterator, "_get_iterator_for_epoch", noted)
+    run_generate(data, trained, *words)
+    assert found == [count]
 
 
 def test_the_start_symbol_is_never_written(data, model):

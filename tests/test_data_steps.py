@@ -2,6 +2,7 @@
 
 import json
 import re
+from unittest import mock
 
 import in_process
 import pytest
@@ -11,6 +12,7 @@ from steps import call
 from sbnmt_plugin.symbols import BYTES, TAGS
 from sbnmt_plugin.task import SBTranslationTask
 from sbnmt_plugin.tools.commands import compare, report, sweep_beam, table
+from sbnmt_plugin.tools.results import sweep_runs
 from sbnmt_plugin.tools.scoring import scores
 from sbnmt_plugin.tools.subwords import Pieces
 from sbnmt_plugin.tools.text import read_lines
@@ -82,7 +84,8 @@ def test_probes_sweeps_and_comparisons_read_the_text_itself(raw_work, capsys):
     assert probe["as trained"]["score"] == row["BLEU"]["score"]
     output = raw_work / "sweep.json"
     words = ["--work", raw_work, "--rows", "sb", "--beams", 4, "--output", output]
-    call(sweep_beam, *words)
+    with mock.patch.object(sweep_runs, "decode", in_process.decode):
+        call(sweep_beam, *words)
     (run,) = json.loads(output.read_text())["runs"]
     assert run["BLEU"] == row["BLEU"]["score"]
     assert run["signature"] == row["BLEU"]["signature"]

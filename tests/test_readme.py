@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import in_process
-from commands import NO_WORKERS, ROOT, captured, lines, write_texts
+from commands import ROOT, captured, lines, write_texts
 from pages import code_of, text_of
 from shell import run_script
 from steps import ran
@@ -64,7 +64,7 @@ def smaller(name, words):
             sizes += [f"--{part}-embed-dim", "16", f"--{part}-ffn-embed-dim", "16"]
         return [*words, *sizes, "--cpu", "--max-update", "4", "--warmup-updates", "2"]
     if name in ("fairseq-generate", "fairseq-interactive"):
-        return [*words, "--cpu", *NO_WORKERS]
+        return [*words, "--cpu"]
     if words[0] == "pseudo":
         return [*words, "--cpu"]
     return words
