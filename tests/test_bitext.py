@@ -185,7 +185,7 @@ def test_sizes_follow_the_number_of_lines(lines, arch, merges, tokens):
     assert found["bpe"]["merges"] == merges
     assert found["train"]["--max-tokens"] == tokens
     assert found["sb_train"]["--max-tokens"] == 2 * tokens
-    assert found["train"]["--cpu"] is None
+    assert found["train"]["--cpu"] is None and found["train"]["--num-workers"] == 0
 
 
 def test_single_options_win_over_sizes_and_updates():

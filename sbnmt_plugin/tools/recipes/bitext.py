@@ -218,6 +218,8 @@ def settings(
         train["--max-tokens"] = min(train["--max-tokens"], batch)
     if on_cpu is not None:
         train["--cpu" if on_cpu else "--fp16"] = None
+        if on_cpu:  # a loader's process would take as much memory as the training
+            train["--num-workers"] = 0
     asked = str(args.options.get("--max-update", ""))
     if updates := args.updates or (asked.isdecimal() and int(asked)):
         changes = {"--max-update": updates, "--total-num-update": updates}
