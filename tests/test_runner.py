@@ -22,7 +22,7 @@ from steps import call, put, wait_for
 from sbnmt_plugin.tools import in_use
 from sbnmt_plugin.tools.command import step_command
 from sbnmt_plugin.tools.commands import recipe as run_recipe
-from sbnmt_plugin.tools.recipes import costs, runner
+from sbnmt_plugin.tools.recipes import costs, gpus, runner
 from sbnmt_plugin.tools.recipes.rows import Row
 from sbnmt_plugin.tools.recipes.step import Step
 from sbnmt_plugin.tools.recipes.work_folder import ModelRecord
@@ -192,6 +192,53 @@ def test_an_interrupt_after_a_failure_ends_the_steps_that_run(tmp_path):
     with interrupted, pytest.raises(KeyboardInterrupt):
         made.make_all(steps, jobs=2)
     assert ended.is_set()
+
+
+# notes the GPUs that it sees, and waits until as many as it is told have done so
+SEES = """
+printenv CUDA_VISIBLE_DEVICES >"$1.sees"
+for _ in {1..600}; do
+  [[ $(ls -- *.sees | wc -l) -lt $2 ]] || break
+  sleep 0.05
+done
+touch "$1"
+"""
+
+
+@pytest.mark.parametrize(
+    ("chosen", "wanted", "jobs", "seen"),
+    [
+        ("4,5", 1, 3, ["4", "4", "5"]),  # the first one twice
+        ("4,5", 1, 1, ["4,5"] * 3),
+        ("4,5", 0, 3, ["4,5"] * 3),
+        ("4", 1, 3, ["4"] * 3),
+    ],
+    ids=["more than GPUs", "in turn", "on the CPU", "one GPU"],
+)
+def test_steps_side_by_side_have_a_gpu_each(
+    tmp_path, monkeypatch, chosen, wanted, jobs, seen
+):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", chosen)
+    monkeypatch.chdir(tmp_path)
+    steps = []
+    for name in "abc":
+        words = ["bash", "-c", SEES, "bash", name, str(jobs)]
+        steps.append(Step(name, "", words, tmp_path / name, gpus=wanted))
+    runner.Runner(tmp_path, {}).make_all(steps, jobs=jobs)
+    found = [path.read_text().strip() for path in tmp_path.glob("*.sees")]
+    assert sorted(found) == seen
+
+
+def test_gpus_are_those_that_there_are_where_none_is_chosen(monkeypatch):
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 3)
+    lender = gpus.Lender()
+    with lender.lend(True) as one, lender.lend(False) as none:
+        for _ in range(2):  # given back, it is lent again
+            with lender.lend(True) as two:
+                found = one, two, none
+    first, second = ({"CUDA_VISIBLE_DEVICES": name} for name in "01")
+    assert found == (first, second, {})
 
 
 def kill_when(process, condition):

@@ -92,7 +92,7 @@ def parser() -> argparse.ArgumentParser:
         "with teachers of seed 2), or rescored as in sb+rescored",
     )
     number = command.AtLeastOne
-    add("--jobs", action=number, help="rows side by side on one device")
+    add("--jobs", action=number, help="rows side by side, a step on the freest GPU")
     add("--processes", action=number, help="GPUs, or CPU processes, of a training")
     add_options(made)
     add(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import sys
 import threading
@@ -16,7 +15,7 @@ from typing import Any
 from sbnmt_plugin.tools.command import step_command
 from sbnmt_plugin.tools.command_names import HOME, IS_CLONE
 from sbnmt_plugin.tools.launch import FAIRSEQ
-from sbnmt_plugin.tools.recipes import costs
+from sbnmt_plugin.tools.recipes import costs, gpus
 from sbnmt_plugin.tools.recipes.jobs import refuse_jobs
 from sbnmt_plugin.tools.recipes.process import Logged, Tell
 from sbnmt_plugin.tools.recipes.slurm import Cluster
@@ -51,6 +50,7 @@ class Runner:
         self.running: list[Logged] = []
         self.hearing: dict[Step, Tell] = {}
         self.ending = False
+        self.jobs, self.lender = 1, gpus.Lender()
         self.made: set[Step] = set()
         self.locks: dict[Step, threading.Lock] = {}
         self.failed: dict[Step, BaseException] = {}
@@ -80,6 +80,7 @@ class Runner:
         """
         errors: list[BaseException] = []
         begun: set[Step] = set()
+        self.jobs = jobs
 
         def make(step: Step) -> None:
             if errors:
@@ -143,13 +144,18 @@ class Runner:
     def run(self, step: Step) -> None:
         """Run a step, its workers side by side, here or on the cluster."""
         parts = workers_of(step)
-        commands = [self.prepared(part, i) for i, part in enumerate(parts)]
         jobs = self.work / "jobs" / step.log
         if not self.cluster or step.gpus is None:
             refuse_jobs(jobs)
-            with ThreadPoolExecutor(len(parts)) as pool:
+            alone = step.gpus == step.workers == 1
+            lent = self.lender.lend(self.jobs > 1 and alone)
+            with lent as variables, ThreadPoolExecutor(len(parts)) as pool:
+                commands = [
+                    self.prepared(part, i, variables) for i, part in enumerate(parts)
+                ]
                 list(pool.map(self.run_here, parts, commands))
             return
+        commands = [self.prepared(part) for part in parts]
         statuses = self.cluster.run(
             *(jobs, commands, step.gpus),
             lambda place, line: self.show(parts[place], line),
@@ -168,11 +174,14 @@ class Runner:
             self.running.remove(command)
         self.finish(step, status, f"done in {time.monotonic() - started:.0f} s")
 
-    def prepared(self, step: Step, place: int = 0) -> Logged:
+    def prepared(
+        self, step: Step, place: int = 0, variables: dict[str, str] | None = None
+    ) -> Logged:
         """Return a step's command; the folders that it writes to are made.
 
         Args:
             place: of a worker among those side by side.
+            variables: that win over those of the environment.
 
         Raises:
             ValueError: the recipe is ending: a row that has waited for another's step,
@@ -185,11 +194,10 @@ class Runner:
             folder.mkdir(parents=True, exist_ok=True)
         shown = shlex.join(map(typed, step.words))
         print(f"\n== {step.name}\n   {shown}", flush=True)
-        variables = {}
         if step.workers > 1 and step.gpus and not self.cluster:
-            variables = {"CUDA_VISIBLE_DEVICES": gpu(place)}
+            variables = gpus.of_worker(place)
         return Logged(
-            *(executable(step.words), shown, log, self.environment, variables),
+            *(executable(step.words), shown, log, self.environment, variables or {}),
             self.inherited if step.gpus is None or not self.cluster else (),
         )
 
@@ -244,23 +252,6 @@ def executable(words: Sequence[Word]) -> list[str]:
     if program == "sbnmt":
         return step_command(*rest)
     return step_command(program, *rest) if program in FAIRSEQ else [program, *rest]
-
-
-def gpu(place: int) -> str:
-    """Return the GPU of the worker of that number, of those that the user has chosen.
-
-    Raises:
-        ValueError: there are fewer than workers.
-    """
-    if not (chosen := os.environ.get("CUDA_VISIBLE_DEVICES")):
-        return str(place)
-    names = chosen.split(",")
-    if place < len(names):
-        return names[place]
-    raise ValueError(
-        f"--processes must be ≤ {len(names)}, as CUDA_VISIBLE_DEVICES names so many "
-        "GPUs, but is more"
-    )
 
 
 def typed(word: Word) -> str:
