@@ -313,8 +313,14 @@ def test_processes_that_share_a_test_set_translate_each_sentence_once(data, trai
 
 
 def test_an_odd_beam_is_rounded_down_with_a_warning(data, trained, caplog):
+    odd = run_generate(data, trained, "--beam", 3)
+    assert "--beam 3 is odd; searching with 2" in caplog.text
+    assert best(odd) == best(run_generate(data, trained, "--beam", 2))
+
+
+def test_fairseqs_default_beam_is_rounded_down_without_one(data, trained, caplog):
     odd = run_generate(data, trained, "--beam", 5)
-    assert "--beam 5 is odd; searching with 4" in caplog.text
+    assert not [x for x in caplog.records if "is odd" in x.message and x.levelno > 20]
     assert best(odd) == best(run_generate(data, trained))
 
 

@@ -118,11 +118,12 @@ def test_an_output_of_other_sentences_is_refused(tmp_path, text, said, message):
     assert not (tmp_path / "results").exists()
 
 
-def test_a_sentence_that_reranking_left_out_is_empty(tmp_path, text):
+def test_a_sentence_that_reranking_left_out_is_empty(tmp_path, text, capsys):
     out = put(tmp_path / "rerank.tsv", f"0\t-1.0\t{GOLD[0]}", f"2\t-2.0\t{GOLD[2]}")
     row = run(tmp_path, text, out)
     assert texts.read_lines(tmp_path / "results" / "sb.tok") == [GOLD[0], "", GOLD[2]]
     assert row["tokenised BLEU"] == tokenised_bleu([GOLD[0], "", GOLD[2]], [GOLD])
+    assert "tsv has no hypothesis for 1 of the 3 lines of" in capsys.readouterr().err
     put(out, f"3\t-1.0\t{GOLD[0]}")
     with pytest.raises(ValueError, match="below 3, but has 3: it belongs"):
         run(tmp_path, text, out)

@@ -7,9 +7,11 @@ import commands
 import in_process
 import pytest
 import torch
+from steps import call
 
 from sbnmt_plugin.tools import launch
 from sbnmt_plugin.tools.command import step_command
+from sbnmt_plugin.tools.commands import train
 from sbnmt_plugin.tools.recipes import runner
 from sbnmt_plugin.tools.recipes.data_steps import Run
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
@@ -42,6 +44,11 @@ def test_the_batch_stays_the_same_among_processes():
         lacking = {k: v for k, v in environment.items() if k != name}
         with pytest.raises(ValueError, match=f"^{name} must be set .* is 4"):
             launch.distributed(["data", "--update-freq", "8"], lacking)
+
+
+def test_a_training_without_an_architecture_is_refused():
+    with pytest.raises(ValueError, match=r"^--arch must be given, such as sb_trans"):
+        call(train, "data", "--update-freq", 8)
 
 
 @pytest.fixture(scope="module")

@@ -71,7 +71,8 @@ def search_options(
             f"{beam} instead"
         )
     if beam % sharing:
-        logger.warning("--beam %d is odd; searching with %d", beam, beam - 1)
+        level = logging.INFO if beam == GenerationConfig.beam else logging.WARNING
+        logger.log(level, "--beam %d is odd; searching with %d", beam, beam - 1)
         beam -= 1
     given |= {"beam": beam, "nbest": getattr(args, "nbest", None)}
     unnormalized = getattr(args, "unnormalized", False)

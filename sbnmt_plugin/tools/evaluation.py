@@ -6,6 +6,7 @@ import argparse
 import itertools
 import json
 import re
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -117,6 +118,12 @@ def read_hypotheses(
     count = len(read_lines(reference))
     if path.suffix == ".tsv":
         found = dict(each_translation(path, count))
+        if missing := count - len(found):
+            print(
+                f"{path} has no hypothesis for {missing} of the {count} lines of "
+                f"{reference}, which count as empty",
+                file=sys.stderr,
+            )
     else:
         lines = path.suffix == ".bpe"
         found = dict(enumerate(read_lines(path))) if lines else read_generated(path)

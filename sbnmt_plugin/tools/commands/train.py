@@ -16,12 +16,17 @@ import os
 import sys
 
 from sbnmt_plugin.tools import command
-from sbnmt_plugin.tools.launch import distributed, run_fairseq
+from sbnmt_plugin.tools.launch import distributed, gives, run_fairseq
 
 
 def main() -> None:
     if sys.argv[1:] in ([], ["-h"], ["--help"]):
         print(command.parser(__doc__, usage="sbnmt train DATA …").format_help())
         return
+    if not any(gives(sys.argv[1:], flag) for flag in ("--arch", "-a")):
+        raise ValueError(
+            "--arch must be given, such as sb_transformer, but is not: give "
+            "fairseq-train's options"
+        )
     sys.argv[1:] = distributed(sys.argv[1:], dict(os.environ))
     run_fairseq("fairseq-train")
