@@ -128,10 +128,10 @@ class StreamData(TranslationTask):
             both = len(self.directions) == 2
             if opposite is None and both and split == self.cfg.train_subset:
                 logger.warning(
-                    "there are no R2L texts (%s): both streams are the same gold text, "
-                    "so each sees through the other what it has to predict. Good for "
-                    "toy runs and for validation by generation (--eval-bleu), not for "
-                    "training: build triples with sbnmt triples",
+                    "there are no R2L texts (%s): both streams are the same gold text. "
+                    "That is right with --sb-lambda 0. With another, each sees through "
+                    "the other what it has to predict: build triples with sbnmt "
+                    "triples",
                     f"{prefix}.{pairs[0]}.r2l.*",
                 )
         trained = split == self.cfg.train_subset

@@ -93,6 +93,14 @@ def test_packed_files_and_sets_that_are_given_are_taken_whole(tmp_path, given):
     assert corpus.count_lines(data, "en", "de") == len(given[0])
 
 
+def test_sides_of_other_lengths_are_refused_at_once(tmp_path, given):
+    source, target = given
+    data = raw(tmp_path / "raw", source, target[:-1])
+    message = r"/train.de must have as many lines as .*/train.en, but has only"
+    with pytest.raises(ValueError, match=message):
+        corpus.count_lines(data, "en", "de")
+
+
 def test_pairs_are_left_out_and_counted_by_reason(tmp_path, capsys):
     source, target = sentences(60)
     for split in "valid", "test":

@@ -100,7 +100,7 @@ def test_the_guides_blocks_run_from_raw_text_to_bleu_and_on(tmp_path, monkeypatc
     assert typed == tokens
     # and by the model folder, from raw text to raw text
     assert (work / "test.translated").read_text() == (work / "test.txt").read_text()
-    assert (work / "adapted" / "checkpoint_best.pt").exists()
+    assert (work / "adapted-model" / "model.yaml").exists()
 
     monkeypatch.chdir(tmp_path)
     names = {}

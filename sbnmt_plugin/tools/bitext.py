@@ -42,10 +42,11 @@ def count_lines(data: Path, source: str, target: str) -> int:
     """Return the number of lines of the training text.
 
     Raises:
-        FileNotFoundError, ValueError: a side is missing, or is no whole UTF-8 text.
+        FileNotFoundError, ValueError: a side is missing, has other lines, or is no
+            whole UTF-8 text.
     """
-    first, _ = part_of("train", source, target).files(data)
-    return sum(1 for _ in lines_of(first))
+    files = part_of("train", source, target).files(data)
+    return sum(1 for _ in rows_of(files))
 
 
 def check_code(data: Path, source: str, target: str) -> None:
