@@ -11,6 +11,7 @@ from collections.abc import Iterator
 SILENCED = {  # logger -> how the message begins
     "fairseq.tasks.fairseq_task": "can_reuse_epoch_itr = ",  # for every text
     "fairseq.tasks.text_to_speech": "Please install tensorboardX",  # on being imported
+    "hydra.core.utils": "Setting JobRuntime",  # for every command line that is read
 }
 WARNINGS = (  # beginnings of torch's and Hydra's, about calls by fairseq alone
     "'pin_memory' argument is set as true but no accelerator is found",

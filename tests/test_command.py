@@ -309,7 +309,7 @@ def test_a_users_warning_that_resembles_one_that_is_left_out_is_kept():
 
 
 NO_GPU = {"CUDA_VISIBLE_DEVICES": ""}
-NOISE = "tensorboardX", "can_reuse_epoch_itr", "pin_memory", "Warning: "
+NOISE = "tensorboardX", "can_reuse_epoch_itr", "pin_memory", "JobRuntime", "Warning: "
 STARTED = {  # how the plugin is started, and whether what calls for nothing is told
     "a script of an example": ([sys.executable, CHECK, "--help"], False),
     "a user's fairseq": ([sys.executable, "-m", "fairseq_cli.train", "--help"], True),
