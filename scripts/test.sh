@@ -19,5 +19,5 @@ echo "== mypy"
 echo "== pytest"
 # -rs says at the end what was skipped, and what to install
 share=(-n "${JOBS:-2}" --dist loadfile --no-loadscope-reorder) # files in their order
-share+=(--max-worker-restart 0)                                # a test that hangs, once
+share+=(--max-worker-restart 0) # a test that hangs would be run again in a new process
 "$bin/python" -m pytest "${share[@]}" -rs "$@"

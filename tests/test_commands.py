@@ -318,7 +318,7 @@ def test_an_odd_beam_is_rounded_down_with_a_warning(data, trained, caplog):
     assert best(odd) == best(run_generate(data, trained, "--beam", 2))
 
 
-def test_fairseqs_default_beam_is_rounded_down_without_one(data, trained, caplog):
+def test_fairseqs_default_beam_is_rounded_down_without_a_warning(data, trained, caplog):
     odd = run_generate(data, trained, "--beam", 5)
     assert not [x for x in caplog.records if "is odd" in x.message and x.levelno > 20]
     assert best(odd) == best(run_generate(data, trained))

@@ -50,7 +50,8 @@ class Runner:
         self.running: list[Logged] = []
         self.hearing: dict[Step, Tell] = {}
         self.ending = False
-        self.jobs, self.lender = 1, gpus.Lender()
+        self.jobs = 1  # steps side by side, which share the GPUs
+        self.lender = gpus.Lender()
         self.made: set[Step] = set()
         self.locks: dict[Step, threading.Lock] = {}
         self.failed: dict[Step, BaseException] = {}
