@@ -241,6 +241,39 @@ def test_gpus_are_those_that_there_are_where_none_is_chosen(monkeypatch):
     assert found == (first, second, {})
 
 
+@pytest.mark.parametrize(
+    ("jobs", "workers", "chosen", "seen"),
+    [
+        (1, 1, {}, "all"),
+        (2, 1, {}, "4"),
+        (2, 2, {}, "2"),
+        (9, 1, {}, "1"),
+        (2, 1, {"recipe": "3"}, "3"),
+        (2, 1, {"recipe": "3", "user": "5"}, "5"),
+    ],
+)
+def test_commands_side_by_side_share_the_cores(
+    tmp_path, monkeypatch, jobs, workers, chosen, seen
+):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)))
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    if "user" in chosen:
+        monkeypatch.setenv("OMP_NUM_THREADS", chosen["user"])
+    own = {"OMP_NUM_THREADS": chosen["recipe"]} if "recipe" in chosen else {}
+    made = runner.Runner(tmp_path, own)
+    words = ["bash", "-c", 'echo "${OMP_NUM_THREADS-all}" >>"$1"', "", tmp_path / "a"]
+    made.make_all([Step("a", "", words, tmp_path / "a", workers=workers)], jobs=jobs)
+    assert (tmp_path / "a").read_text().split() == [seen] * workers
+
+
+def test_processes_of_a_training_keep_the_thread_that_torchrun_gives(tmp_path):
+    made = runner.Runner(tmp_path, {})
+    made.jobs = 2
+    for program, named in ("fairseq-train", True), ("torchrun", False):
+        command = made.prepared(Step("a", "", [program], tmp_path / "a"))
+        assert ("OMP_NUM_THREADS" in command.defaults) == named
+
+
 def kill_when(process, condition):
     """Kill a driver and all that it has started as soon as something is there."""
     wait_for(lambda: condition() or process.poll() is not None, 180)

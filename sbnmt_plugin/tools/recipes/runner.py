@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 import threading
@@ -197,8 +198,11 @@ class Runner:
         print(f"\n== {step.name}\n   {shown}", flush=True)
         if step.workers > 1 and step.gpus and not self.cluster:
             variables = gpus.of_worker(place)
+        defaults = self.environment
+        if not self.cluster and step.words[0] != "torchrun":  # which gives one thread
+            defaults = share_of_cores(self.jobs * step.workers) | defaults
         return Logged(
-            *(executable(step.words), shown, log, self.environment, variables or {}),
+            *(executable(step.words), shown, log, defaults, variables or {}),
             self.inherited if step.gpus is None or not self.cluster else (),
         )
 
@@ -226,6 +230,18 @@ class Runner:
                 f"step {step.name} failed, its log {log} ends with\n" + "\n".join(tail)
             )
         self.show(step, done)
+
+
+def share_of_cores(commands: int) -> dict[str, str]:
+    """Return the variables by which commands side by side do not share a core.
+
+    Where each computes with as many threads as there are cores, they wait for one
+    another within every product.
+    """
+    if commands == 1:
+        return {}
+    share = len(os.sched_getaffinity(0)) // commands
+    return {"OMP_NUM_THREADS": str(max(1, share))}
 
 
 def workers_of(step: Step) -> list[Step]:
