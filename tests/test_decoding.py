@@ -349,12 +349,13 @@ def test_partners_are_not_shuffled_in_a_batch_of_one():
         generate([model], source(model, (4,)), beam=4, pairing=SHUFFLED)
 
 
-def test_a_sentence_alone_joins_its_neighbours():
+def test_a_sentence_alone_joins_another_batch():
     from sbnmt_plugin.tools.probes import Prober
 
     grouped = Prober.grouped
-    assert grouped(None, [[1, 2], [3], [4, 5]]) == [[1, 2, 3], [4, 5]]
+    assert grouped(None, [[1, 2], [3], [4, 5]]) == [[1, 2], [3, 4, 5]]
     assert grouped(None, [[1], [2, 3], [4]]) == [[1, 2, 3, 4]]
+    assert grouped(None, [[1], [2], [3], [4], [5]]) == [[1, 2], [3, 4, 5]]
     assert grouped(None, [[1]]) == [[1]]
 
 

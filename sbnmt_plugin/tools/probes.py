@@ -32,13 +32,15 @@ class Prober(Translator):
         self.generator = type(asked)(asked.models, asked.symbols, options)
 
     def grouped(self, batches: Any) -> list[list[int]]:
-        """A sentence alone joins its neighbours."""
+        """A sentence alone joins the batch behind it, or the last one before."""
         groups: list[list[int]] = []
         for batch in batches:
-            if groups and 1 in (len(batch), len(groups[-1])):
+            if groups and len(groups[-1]) == 1:
                 groups[-1] += list(batch)
             else:
                 groups.append(list(batch))
+        if len(groups) > 1 and len(groups[-1]) == 1:
+            groups[-2] += groups.pop()
         return groups
 
 
