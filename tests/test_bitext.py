@@ -6,6 +6,7 @@ import sys
 from unittest import mock
 
 import pytest
+import yaml
 from commands import ROOT
 from corpora import raw_sentences as raw
 from corpora import sentences
@@ -399,6 +400,26 @@ def test_a_script_makes_the_model_that_is_asked_for(capsys):
     bundled = capsys.readouterr().out.rpartition("sbnmt bundle")[2]
     assert "/sb/model.pt" in bundled
     assert "--sb-rescore" not in bundled
+
+
+@pytest.mark.parametrize(
+    ("section", "key", "own"),
+    [
+        ("train", "--max-tokens", {"--max-update": 9, "--batch-size": 8}),
+        ("train", "--max-update", {"--max-tokens": 900, "--max-epoch": 3}),
+        ("bpe", "merges", {"kind": "none"}),
+        ("decode", "--beam", ["--lenpen", 1]),
+    ],
+)
+def test_a_recipe_with_sizes_lacks_nothing_that_is_counted_with(
+    tmp_path, section, key, own
+):
+    recipe = yaml.safe_load((FOLDER / "recipe.yaml").read_text())
+    recipe |= {section: own, "sizes": {"small": {}}}
+    path = put(tmp_path / "mine" / "recipe.yaml", yaml.safe_dump(recipe))
+    words = ["--source", "en", "--target", "de", "--print"]
+    with pytest.raises(ValueError, match=f"{section} must have {key}, as a recipe"):
+        call(run_recipe, path.parent, *words)
 
 
 def test_the_settings_that_are_kept_are_json():

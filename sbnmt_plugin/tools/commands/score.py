@@ -38,14 +38,14 @@ def main() -> None:
     hypothesis, *references = read_parallel(args.hypothesis, *args.reference)
     if args.phonemes and (args.lowercase or args.tokenize):
         raise ValueError("--phonemes excludes --lowercase and --tokenize")
+    if bool(args.tokenised_reference) != bool(args.tokenised_hypothesis):
+        raise ValueError("--tokenised-reference and --tokenised-hypothesis go together")
     right = args.tokenize or tokeniser_for(references)
     tokenize = args.tokenize or "13a"
     if args.phonemes:
         results = error_rates(hypothesis, references)
     else:
         results = scores(hypothesis, references, args.lowercase, tokenize)
-    if bool(args.tokenised_reference) != bool(args.tokenised_hypothesis):
-        raise ValueError("--tokenised-reference and --tokenised-hypothesis go together")
     if args.tokenised_hypothesis:
         hypothesis, *references = read_parallel(*tokenised)
         results["tokenised BLEU"] = tokenised_bleu(

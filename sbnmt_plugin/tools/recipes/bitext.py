@@ -19,6 +19,11 @@ FEWEST, POOR = 50, 10_000  # lines: of which something can be made; something go
 # bounds of a small corpus: a merge for two lines, a batch of a tenth of an epoch
 LINES_A_MERGE, LEAST_MERGES = 2, 200
 TOKENS_A_LINE, BATCHES, LEAST_TOKENS = 15, 10, 2000
+# what a recipe's sizes bound, report or sweep
+COUNTED = (
+    *(("train", "--max-tokens"), ("train", "--max-update")),
+    *(("bpe", "merges"), ("decode", "--beam")),
+)
 VALIDATIONS = 10  # of a training whose number of updates is the user's
 # of languages whose text has no blanks between words, Moses's rules separate none
 UNSEGMENTED = ("ja",)
@@ -204,11 +209,17 @@ def settings(
 
     Raises:
         ValueError: a language is missing or has no rules, the text is too small, or an
-            option has a wrong value.
+            option has a wrong value; the recipe lacks one that is counted with.
     """
     if lines is not None and lines < FEWEST:
         raise ValueError(f"--data must have {FEWEST} lines or more, but has {lines}")
     recipe = load_recipe(folder, False, size_of(args, lines or 0), texts(args))
+    for section, key in COUNTED:
+        if key not in recipe[section]:
+            raise ValueError(
+                f"{folder / 'recipe.yaml'}: {section} must have {key}, as a recipe "
+                "with sizes reckons with it: add it"
+            )
     train = recipe["train"]
     if lines is not None:
         if recipe["bpe"]["kind"] != SENTENCEPIECE:  # which bounds itself

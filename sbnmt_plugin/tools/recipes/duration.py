@@ -38,7 +38,7 @@ def forecast(trainings: Sequence[Step], lines: list[str]) -> str:
     return (
         f"There is no GPU. At {tokens[done]:,.0f} tokens a second, as in the first "
         f"updates, the trainings take about {long}; decoding can take as long again. "
-        "Another --work with fewer --updates, or with --size small, takes less."
+        "Another --work with fewer --updates or a smaller --size takes less."
     )
 
 
