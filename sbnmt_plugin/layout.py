@@ -29,7 +29,6 @@ from sbnmt_plugin.symbols import NAMES as NAMES
 
 L2R, R2L = 0, 1
 DEFAULT_BEAM = 4  # k, over both directions; fairseq's 5 is odd
-DEFAULT_STOP = "horizon"  # end of the search, see :mod:`pool`
 
 
 @dataclass(frozen=True)

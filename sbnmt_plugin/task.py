@@ -55,7 +55,7 @@ from sbnmt_plugin.training.start_checks import (
     has_other_metric,
 )
 from sbnmt_plugin.training.train_step import bare, in_bfloat16, nan_is_named, take_step
-from sbnmt_plugin.training.validation import NAMES, bleu_counts, log_bleu, read_json
+from sbnmt_plugin.training.validation import NAMES, log_bleu, read_json
 
 
 class SBTranslationTask(StreamData):
@@ -277,13 +277,9 @@ class SBTranslationTask(StreamData):
 
     def valid_step(self, sample: dict[str, Any], model: Any, criterion: Any) -> Any:
         """Compute the loss on streams' labels, BLEU on the natural-order target."""
-        loss, sample_size, log = FairseqTask.valid_step(
-            self, with_stream_labels(sample), model, criterion
+        return super().valid_step(
+            sample, model, lambda model, own: criterion(model, with_stream_labels(own))
         )
-        if self.cfg.eval_bleu:
-            bleu = self._inference_with_bleu(self.sequence_generator, sample, model)
-            log.update(bleu_counts(bleu))
-        return loss, sample_size, log
 
     def reduce_metrics(
         self, logging_outputs: list[dict[str, Any]], criterion: Any

@@ -3,9 +3,8 @@
 import logging
 
 import pytest
+import sacrebleu
 from commands import SB, TWO_WAY, load, run_train
-
-from sbnmt_plugin.training import validation
 
 ONE = ["--max-update", 1, "--no-epoch-checkpoints"]
 SHORT = '{"beam": 2, "max_len_a": 0, "max_len_b": 2}'
@@ -147,8 +146,9 @@ def test_a_metric_that_is_turned_round_is_warned_of(
 
 def test_a_metric_of_nothing_is_logged(data, tmp_path, monkeypatch):
     """Answers that are all empty."""
-    empty = dict.fromkeys(validation.NAMES, 0)
-    monkeypatch.setattr("sbnmt_plugin.task.bleu_counts", lambda _: empty)
+    nothing = sacrebleu.BLEU.compute_bleu([0] * 4, [0] * 4, 0, 0)
+    translated = "sbnmt_plugin.task.SBTranslationTask._inference_with_bleu"
+    monkeypatch.setattr(translated, lambda *_: nothing)
     words = [*BLEU, "--best-checkpoint-metric", "bleu"]
     saved = load(run_train(data, tmp_path, *SB, *ONE, *words))
     assert saved["extra_state"]["best"] == 0

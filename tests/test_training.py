@@ -21,7 +21,6 @@ from commands import (
 from fairseq.distributed import ModuleProxyWrapper
 from helpers import dictionary, logits, sb_model, source, streams, transformer
 
-from sbnmt_plugin.families.sb.initialisation import adopt_transformer
 from sbnmt_plugin.layout import L2R, R2L
 from sbnmt_plugin.symbols import TAGS
 from sbnmt_plugin.training.train_step import bare
@@ -90,16 +89,6 @@ def test_a_transformer_without_tags_gets_their_rows():
     assert model.decoder.embed_tokens.weight.size(0) == len(words) + 2
     own, end = model.decoder.output_projection.weight[len(words) :], words.eos()
     assert not own.eq(state["decoder.output_projection.weight"][end]).all(1).any()
-
-
-@pytest.mark.parametrize("count", [5, 20])
-def test_weights_of_another_dictionary_are_refused(count):
-    fresh = sb_model().state_dict()
-    state = sb_model(words=count).state_dict()
-    with pytest.raises(
-        ValueError, match="initialise from a model trained with the sam"
-    ):
-        adopt_transformer(state, fresh, 2, [13, 14], [13, 14])
 
 
 def test_fine_tuning_starts_from_a_teacher(data, teacher, tmp_path, caplog):

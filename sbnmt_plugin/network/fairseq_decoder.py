@@ -73,12 +73,9 @@ def understood(layer: Any) -> bool:
     if type(layer) not in LAYERS:
         return False
     modules = layer, layer.self_attn, layer.encoder_attn
-    return (
-        type(layer.self_attn) is type(layer.encoder_attn) is MultiheadAttention
-        and layer.self_attn.bias_k is None
-        and not layer.self_attn.add_zero_attn
-        and not any("forward" in vars(module) for module in modules)
-    )
+    return type(layer.self_attn) is type(
+        layer.encoder_attn
+    ) is MultiheadAttention and not any("forward" in vars(module) for module in modules)
 
 
 def view(module: nn.Module, kind: type[nn.Module], **parts: nn.Module | None) -> Any:

@@ -11,12 +11,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from sbnmt_plugin.layout import DEFAULT_STOP
 from sbnmt_plugin.numerics import DEAD
 from sbnmt_plugin.search.lengths import horizon
 from sbnmt_plugin.search.penalties import LengthPenalty
 
-STOPS = (DEFAULT_STOP, "bound", "first")
+STOPS = ("horizon", "bound", "first")  # the default first
 
 
 @dataclass

@@ -154,16 +154,11 @@ def score_row(
         The scores, and the hypotheses as one would read them.
 
     Raises:
-        ValueError: another number of hypotheses than of references, or these differ.
+        ValueError: the references differ in their number of lines.
     """
     language, lowercase = references.detokenise, references.lowercase
     every = references.read("test", *["test.ref"] * bool(language))
     tokenised, raw = every[: references.count], every[references.count :]
-    if len(tokens) != len(tokenised[0]):
-        raise ValueError(
-            f"there must be {len(tokenised[0])} hypotheses, one a line of "
-            f"{references.files()[0]}, but there are {len(tokens)}"
-        )
     plain = detokenise(tokens, language) if language else tokens
     sets = references.sets(len(tokens))
     found: list[Scores] = []

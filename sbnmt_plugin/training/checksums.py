@@ -15,16 +15,12 @@ from sbnmt_plugin.lines import each_entry
 
 NAME = "SHA256SUMS"
 LINE = re.compile(r"([0-9a-f]{64})  (.+)")
-BLOCK = 2**20
 
 
 def sha256_of(path: str | os.PathLike[str]) -> str:
     """Return the SHA-256 of a file in hexadecimal digits."""
-    made = hashlib.sha256()
     with open(path, "rb") as file:
-        while block := file.read(BLOCK):
-            made.update(block)
-    return made.hexdigest()
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def write_sums(folder: Path) -> None:

@@ -45,9 +45,7 @@ def projects_rows(model: Any) -> bool:
     the Transformer is known to be such.
     """
     decoder: Any = getattr(model, "decoder", None)
-    if type(decoder) in DECODERS:
-        return decoder.adaptive_softmax is None
-    return bool(getattr(decoder, "projects_rows", False))
+    return type(decoder) in DECODERS or getattr(decoder, "projects_rows", False)
 
 
 @contextmanager

@@ -58,15 +58,11 @@ class SBLanguagePairDataset(FairseqDataset):
         self.opposite = opposite
         self.starts = starts
         self.directions = directions
+        self.tgt = pairs.tgt  # ``--prefix-size`` takes its prefixes from here
         self.src_sizes = pairs.src_sizes
         self.tgt_sizes = pairs.tgt_sizes
         if opposite is not None:  # T is the longer stream's
             self.tgt_sizes = np.maximum(pairs.tgt_sizes, opposite.sizes)
-
-    @property
-    def tgt(self) -> Any:
-        """Target texts, or None; ``--prefix-size`` takes its prefixes from here."""
-        return self.pairs.tgt
 
     @property
     def sizes(self) -> Any:
@@ -182,22 +178,15 @@ class SBLanguagePairDataset(FairseqDataset):
         kept = sum(len(batch) for batch in batches)
         return batches if kept == len(indices) else [*batches, indices[kept:]]
 
-    def size(self, index: int) -> tuple[int, int]:
-        """Return the lengths by which over-long examples are left out or refused."""
-        target = 0 if self.tgt_sizes is None else self.tgt_sizes[index]
-        return self.src_sizes[index], target
+    # over-long examples are left out by the lengths of source and longer stream
+    size = LanguagePairDataset.size
+    filter_indices_by_size = LanguagePairDataset.filter_indices_by_size
 
     def ordered_indices(self) -> Any:
         """Return fairseq's order by length, without what an epoch leaves out."""
         indices = self.pairs.ordered_indices()
         epoch, seen = self.left_out
         return indices[~np.isin(indices, seen)] if epoch == self.epoch else indices
-
-    def filter_indices_by_size(self, indices: Any, max_sizes: Any) -> Any:
-        """Apply fairseq's filter to source and longer stream."""
-        return data_utils.filter_paired_dataset_indices_by_size(
-            self.src_sizes, self.tgt_sizes, indices, max_sizes
-        )
 
 
 def with_stream_labels(sample: dict[str, Any]) -> dict[str, Any]:

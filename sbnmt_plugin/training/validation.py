@@ -31,11 +31,6 @@ def read_json(flag: str, text: str) -> dict[str, Any]:
     return value
 
 
-def bleu_counts(bleu: Any) -> dict[str, int]:
-    """Return the counts from which BLEU is computed, by their names in the log."""
-    return dict(zip(NAMES, [bleu.sys_len, bleu.ref_len, *bleu.counts, *bleu.totals]))
-
-
 def log_bleu(logging_outputs: list[dict[str, Any]]) -> None:
     """Log BLEU from summed counts: 0 where no token was counted.
 

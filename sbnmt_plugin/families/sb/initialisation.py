@@ -39,23 +39,13 @@ def adopt_transformer(
     Args:
         weights: of the Transformer (a teacher of ours or fairseq's own).
         fresh: of the newly built SB model.
-
-    Raises:
-        ValueError: the number of embedding rows says that dictionaries differ.
     """
     for name in EMBEDDINGS:
         tags = source_tags if name.startswith("encoder") else target_tags
         if name not in weights or name not in fresh:
             continue
-        rows, wanted = len(weights[name]), len(fresh[name])
-        if rows not in (wanted, wanted - len(tags)):
-            raise ValueError(
-                f"{name} of the checkpoint has {rows} rows, but the dictionary asks "
-                f"for {wanted}, or {wanted - len(tags)} without tags: initialise from "
-                "a model trained with the same dict.*.txt"
-            )
         weight = fresh[name].to(weights[name], copy=True)
-        weight[:rows] = weights[name]
+        weight[: len(weights[name])] = weights[name]
         if name != OUTPUT or fresh[name].data_ptr() == fresh[INPUT].data_ptr():
             weight[tags] = weights[name][eos]
         weights[name] = weight

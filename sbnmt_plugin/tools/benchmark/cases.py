@@ -1,4 +1,4 @@
-"""Cases of the benchmark: batches, lengths and beams."""
+"""Choices and cases of the benchmark, known without torch."""
 
 from __future__ import annotations
 
@@ -8,6 +8,20 @@ from typing import Any
 LENGTHS = (10, 25, 50, 100)
 BEAMS = (2, 4, 8, 16, 32)
 BATCHES = (50, 1)
+# measured where they are asked for
+SLOW = (
+    *("SB-NMT λ=0", "SB-NMT λ=0 rescored"),
+    *("SB-NMT best 2 rescored", "SB-NMT λ=0 best 2 rescored"),
+    *("SB-NMT exported", "SB-NMT exported rescored"),
+)
+GRIDS = ("headline", "full")
+LOW = {"cpu": "bfloat16", "cuda": "float16"}  # the device's fast type
+SIZES = {  # channels, feed-forward channels, layers on each side, heads
+    "tiny": (64, 128, 2, 4),
+    "small": (256, 1024, 3, 4),
+    "base": (512, 2048, 6, 8),
+    "big": (1024, 4096, 6, 16),
+}
 
 
 @dataclass(frozen=True)
@@ -51,7 +65,7 @@ def grid(extent: str, trained: bool) -> list[Case]:
     """Return the cases along each axis from batch 50, beam 4 and 25 tokens.
 
     Args:
-        extent: one of :data:`choices.GRIDS`.
+        extent: one of :data:`GRIDS`.
         trained: with a recipe's models, whose beam and lengths stay.
     """
     if trained:

@@ -15,8 +15,7 @@ import torch
 
 from sbnmt_plugin.network.cpu_products import can_pack
 from sbnmt_plugin.tools import origin
-from sbnmt_plugin.tools.benchmark.cases import Case
-from sbnmt_plugin.tools.benchmark.choices import LOW, SLOW
+from sbnmt_plugin.tools.benchmark.cases import LOW, SLOW, Case
 from sbnmt_plugin.tools.benchmark.decoding import Station
 from sbnmt_plugin.tools.benchmark.models import KINDS, Spec, trained_model
 from sbnmt_plugin.tools.benchmark.results import CASES, FAILED, NAME, Row

@@ -19,8 +19,7 @@ from sbnmt_plugin.layout import L2R, NAMES
 from sbnmt_plugin.numerics import leave_cudnn_out
 from sbnmt_plugin.register import register
 from sbnmt_plugin.symbols import TAGS
-from sbnmt_plugin.tools.benchmark.cases import Case
-from sbnmt_plugin.tools.benchmark.choices import SIZES
+from sbnmt_plugin.tools.benchmark.cases import SIZES, Case
 from sbnmt_plugin.tools.recipes import systems
 
 SEED = 1

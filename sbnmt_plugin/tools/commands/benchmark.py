@@ -25,15 +25,8 @@ import os
 from pathlib import Path
 
 from sbnmt_plugin.tools import command
-from sbnmt_plugin.tools.benchmark.choices import GRIDS, LOW, SIZES, SLOW
+from sbnmt_plugin.tools.benchmark.cases import GRIDS, LOW, SIZES, SLOW, grid
 from sbnmt_plugin.tools.in_use import hold
-
-
-def cores() -> int:
-    """Return how many cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):  # Linux
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def parser() -> argparse.ArgumentParser:
@@ -50,7 +43,7 @@ def parser() -> argparse.ArgumentParser:
     add("--systems", help=f"names, joined by commas; default: all but {slow}")
     add("--rounds", action=number, default=3, help="timed runs of a case; default 3")
     help_ = "of a process; default: all cores"
-    add("--threads", action=number, default=cores(), help=help_)
+    add("--threads", action=number, default=len(os.sched_getaffinity(0)), help=help_)
     return made
 
 
@@ -58,7 +51,6 @@ def main() -> None:
     args = parser().parse_args()
     with command.extra("benchmark"):
         from sbnmt_plugin.tools.benchmark import measuring
-        from sbnmt_plugin.tools.benchmark.cases import grid
         from sbnmt_plugin.tools.benchmark.results import NAME, begun, markdown
     wanted, systems = grid(args.grid, args.work is not None), measuring.systems(args)
     head, output = measuring.head(args), Path(args.output)

@@ -220,8 +220,6 @@ def fill(folder: Path, args: argparse.Namespace) -> None:
     )
     positions = int(open_engine(folder, made, "cpu", "float32", 1).max_positions[0])
     made = made.with_search({"max_positions": positions})
-    for side in source, target:
-        side.coders(folder)
     write_description(folder, made)
 
 

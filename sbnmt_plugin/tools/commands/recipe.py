@@ -67,7 +67,6 @@ from sbnmt_plugin.tools.recipes.work_folder import check_recipe, decoded_rows
 from sbnmt_plugin.tools.results.run_model import made_model
 from sbnmt_plugin.tools.results.table import render as render_table
 from sbnmt_plugin.tools.results.work_folder_rows import write_table
-from sbnmt_plugin.tools.scoring import bleu, tokeniser_of
 from sbnmt_plugin.tools.unfinished import write_json
 
 # with --prepare nothing is trained
@@ -186,7 +185,6 @@ def settings_for(folder: Path, args: argparse.Namespace) -> dict[str, Any]:
 
     on_cpu = not (torch.cuda.is_available() or args.executor == "slurm")
     settings = bitext.settings(folder, args, lines, on_cpu)
-    bleu(tokeniser_of(settings["target"]))  # it may lack a package
     if settings["bpe"]["kind"] == bitext.SENTENCEPIECE:
         with command.extra("sentencepiece"):
             import sentencepiece  # noqa: F401

@@ -10,7 +10,6 @@ import torch
 
 from sbnmt_plugin import quiet
 from sbnmt_plugin.layout import DEFAULT_BEAM
-from sbnmt_plugin.symbols import NAMES
 from sbnmt_plugin.task_options import caller_files, flag_of
 from sbnmt_plugin.tools.models.description import MODEL, Description
 from sbnmt_plugin.tools.models.engine import Hypothesis
@@ -56,9 +55,8 @@ class FairseqEngine(Translator):
 
     def made(self, hypothesis: dict[str, Any]) -> Hypothesis:
         """Return a hypothesis of the search as text."""
-        own = NAMES[self.task.directions[0]]  # of a search that writes one direction
-        direction = hypothesis.get("direction", own)
-        return Hypothesis(self.text(hypothesis), float(hypothesis["score"]), direction)
+        score, direction = float(hypothesis["score"]), hypothesis["direction"]
+        return Hypothesis(self.text(hypothesis), score, direction)
 
 
 def open_engine(
