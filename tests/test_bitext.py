@@ -348,6 +348,8 @@ def test_the_duration_follows_from_the_first_updates():
     assert "1,000 tokens a second" in said
     assert "about 2 hours" in said  # (1800 · 2.5 - 20) / 0.5 = 8,960 seconds
     assert "--size small" in said
+    beside = duration.forecast([plain, both], [line.format(10), line.format(20)], 7)
+    assert "about 76 minutes" in beside  # both are begun at once, others would wait
     for step in plain, both:
         assert "about 31 minutes" in duration.forecast(
             [step], [line.format(890), line.format(900)]
@@ -363,7 +365,7 @@ def test_the_duration_is_told_once_as_the_first_training_runs(tmp_path, capfd):
     log = made.log(training)
     log.parent.mkdir()
     command = Logged([sys.executable, "-c", program], "training", log)
-    made.hearing[training] = duration.forecaster([training])
+    made.hearing[training] = duration.forecaster([training], 2)
     made.run_here(training, command)
     assert capfd.readouterr().err.count("about 11 minutes") == 1
     assert heard[2] in log.read_text("utf-8")

@@ -242,10 +242,11 @@ def run(
                 "for other raw files choose another --work",
                 flush=True,
             )
+        jobs = args.jobs or settings["jobs"]
         trainings = [step for step in pending if step.name.startswith("train/")]
         if isinstance(steps, ModelSteps) and device(settings) and trainings:
-            runner.hearing[trainings[0]] = forecaster(trainings)
-        runner.make_all(targets, args.jobs or settings["jobs"])
+            runner.hearing[trainings[0]] = forecaster(trainings, jobs)
+        runner.make_all(targets, jobs)
         if args.prepare:
             print(f"{targets[0].makes} is there; without --prepare: the rows")
             return

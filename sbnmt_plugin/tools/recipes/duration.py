@@ -13,13 +13,14 @@ from sbnmt_plugin.tools.recipes.step import Step
 BOTH = 1.5
 
 
-def forecast(trainings: Sequence[Step], lines: list[str]) -> str:
+def forecast(trainings: Sequence[Step], lines: list[str], jobs: int = 1) -> str:
     """Say how long trainings will take, "" while the log does not tell.
 
     Args:
         trainings: that are not done, the first of them the log's.
         lines: of the log.  The second report of the speed is taken: the first holds the
             start.
+        jobs: trainings side by side, of which the teachers, the first, are two.
     """
     curves = read_train_log(lines)
     speeds, tokens = (curves["train_inner", name] for name in ("ups", "wps"))
@@ -32,24 +33,24 @@ def forecast(trainings: Sequence[Step], lines: list[str]) -> str:
     updates = [int(each[each.index("--max-update") + 1]) for each in words]
     updates[0] -= int(done)
     in_all = sum(a * b for a, b in zip(slower, updates)) / slower[0]
-    minutes = in_all / speeds[done] / 60
+    minutes = in_all / speeds[done] / 60 / min(jobs, 2, len(trainings))
     hours = f"{minutes / 60:.0f} hours"
     long = hours if minutes > 120 else f"{minutes + 1:.0f} minutes"
     return (
         f"There is no GPU. At {tokens[done]:,.0f} tokens a second, as in the first "
         f"updates, the trainings take about {long}; decoding can take as long again. "
-        "Another --work with fewer --updates or a smaller --size takes less."
+        "Another --work with fewer --updates, or with --size small, takes less."
     )
 
 
-def forecaster(trainings: Sequence[Step]) -> Callable[[str], None]:
+def forecaster(trainings: Sequence[Step], jobs: int) -> Callable[[str], None]:
     """Return what hears the first training's lines, and tells the forecast once."""
     heard: list[str] = []
 
     def hear(line: str) -> None:
         if "| train_inner |" in line and len(heard) < 2:
             heard.append(line)
-            if told := forecast(trainings, heard):
+            if told := forecast(trainings, heard, jobs):
                 print(f"\n{told}\n", file=sys.stderr, flush=True)
 
     return hear
