@@ -12,7 +12,7 @@ import warnings
 
 import pytest
 from commands import PLUGIN, ROOT
-from steps import environment, imported, put, ran
+from steps import call, environment, imported, put, ran
 
 from sbnmt_plugin import quiet
 from sbnmt_plugin.tools.command import step_command
@@ -33,6 +33,24 @@ def fails(*words):
 def test_a_users_mistake_is_one_line():
     words = "bpe", "apply", "--codes", "none", "in", "out"
     assert fails(*words) == "sbnmt bpe: error: none does not exist\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--sb-rescore", "1"], "--sb-rescore 1: do you mean --rescore?"),
+        (["--beems=3"], "--beems=3: do you mean --beam?"),
+        (["--sb-direction", "l2r"], "--sb-direction l2r"),
+    ],
+)
+def test_an_unknown_option_is_told_beside_the_one_that_it_looks_like(
+    words, told, capsys
+):
+    from sbnmt_plugin.tools.commands import translate
+
+    with pytest.raises(SystemExit, match="2"):
+        call(translate, "folder", *words)
+    assert capsys.readouterr().err.endswith(f"unrecognized arguments: {told}\n")
 
 
 def test_standard_input_is_one_input():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import difflib
 import io
 import logging
 import os
@@ -17,6 +18,20 @@ from sbnmt_plugin.lines import STANDARD_INPUT
 from sbnmt_plugin.tools.command_names import HOME, PLUGIN
 
 
+class Parser(argparse.ArgumentParser):
+    """A parser that says which of its options an unknown one looks like."""
+
+    def parse_args(self, *given: Any) -> Any:  # type: ignore[override]
+        """Parse the words of the command line, or those given."""
+        found, unknown = self.parse_known_args(*given)
+        if unknown:
+            flag = unknown[0].partition("=")[0]
+            near = difflib.get_close_matches(flag, self._option_string_actions, 1, 0.75)
+            meant = f": do you mean {near[0]}?" if near else ""
+            self.error(f"unrecognized arguments: {' '.join(unknown)}{meant}")
+        return found
+
+
 def parser(text: str | None, **options: Any) -> argparse.ArgumentParser:
     """Return a step's parser.
 
@@ -25,7 +40,7 @@ def parser(text: str | None, **options: Any) -> argparse.ArgumentParser:
         options: argparse's.
     """
     kind = argparse.RawDescriptionHelpFormatter
-    return argparse.ArgumentParser(description=text, formatter_class=kind, **options)
+    return Parser(description=text, formatter_class=kind, **options)
 
 
 class AtLeastOne(argparse.Action):
