@@ -170,3 +170,13 @@ def test_reranking_does_not_depend_on_batches(data, teachers, tmp_path):
 def test_reranking_refuses(data, teachers, tmp_path, words, message):
     with pytest.raises(ValueError, match=message):
         reranked(data, teachers, tmp_path, *words)
+
+
+@pytest.mark.parametrize(("place", "other"), [(0, "r2l"), (1, "l2r")])
+def test_a_teacher_of_the_other_direction_is_refused(
+    data, teachers, tmp_path, place, other
+):
+    flag, own = ("--l2r", "--r2l")[place], ("l2r", "r2l")[place]
+    message = f"{flag} must be a teacher .*{own}, but .* was trained with {other}"
+    with pytest.raises(ValueError, match=message):
+        reranked(data, [teachers[1 - place]] * 2, tmp_path)

@@ -10,6 +10,7 @@ import torch
 from fairseq import utils
 from torch import Tensor
 
+from sbnmt_plugin.checkpoints import read_checkpoint, settings_of
 from sbnmt_plugin.layout import L2R, R2L
 from sbnmt_plugin.search.registry import Search
 from sbnmt_plugin.search.score_texts import check_scores_texts, score_texts
@@ -27,10 +28,17 @@ class Reranker(Translator):
         l2r, r2l: the teachers' checkpoints.
 
     Raises:
-        ValueError: one that cannot score given texts.
+        ValueError: one of another direction, or that cannot score given texts.
     """
 
     def __init__(self, arguments: list[str], l2r: str, r2l: str) -> None:
+        for direction, path in ("l2r", l2r), ("r2l", r2l):
+            written = settings_of(read_checkpoint(path)).get("sb_direction")
+            if str(written or direction) != direction:
+                raise ValueError(
+                    f"--{direction} must be a teacher trained with --sb-direction "
+                    f"{direction}, but {path} was trained with {written}"
+                )
         own = [*arguments, "--path", l2r, "--sb-direction", "l2r"]
         super().__init__(own, nbest=None)
         others = [*arguments, "--path", r2l, "--sb-direction", "r2l"]
