@@ -104,6 +104,25 @@ def check_direction(saved: Any, wanted: str, from_checkpoint: bool) -> None:
         )
 
 
+def check_goes_on(start: Checkpoint, wanted: str) -> None:
+    """Refuse that a training goes on from another system's checkpoint.
+
+    Args:
+        wanted: ``--sb-direction`` of the command.
+
+    Raises:
+        ValueError: it was trained by another task, or in another direction.
+    """
+    saved = start.settings.get("sb_direction")
+    if saved is None or str(saved) != wanted:
+        how = f"with --sb-direction {saved}" if saved else "by another task"
+        raise ValueError(
+            f"{start.path} must have been trained by --task sb_translation "
+            f"--sb-direction {wanted}, for its training to go on, but was trained "
+            f"{how}: start from it by --finetune-from-model, with another --save-dir"
+        )
+
+
 def fingerprint(dictionary: Any) -> str:
     """Size and checksum of a dictionary's symbols, tags included."""
     checksum = zlib.crc32("\n".join(dictionary.symbols).encode())

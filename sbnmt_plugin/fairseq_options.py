@@ -127,9 +127,11 @@ GROUPS: dict[tuple[str, ...], str] = {
 PLACES = {name: places for places, names in GROUPS.items() for name in names.split()}
 # values that say no more than a default
 USUAL = {"dataset_impl": "mmap"}
+SHARDS = "--distributed-world-size N --distributed-rank I shards fairseq-generate, and "
+SHARDS += "--of N --worker I sbnmt pseudo"
 REASONS = {  # where there is more to say than that nothing acts on it
-    "num_shards": "shard with --distributed-world-size N --distributed-rank I",
-    "shard_id": "shard with --distributed-world-size N --distributed-rank I",
+    "num_shards": SHARDS,
+    "shard_id": SHARDS,
     "dataset_impl": "data folders here are in fairseq's format mmap",
     "encoder_embed_path": "embeddings are learned here",
     "decoder_embed_path": "embeddings are learned here",
@@ -143,10 +145,12 @@ REASONS = {  # where there is more to say than that nothing acts on it
     "dict_only": "a data folder here has texts; use fairseq-preprocess",
     "write_checkpoints_asynchronously": "fairseq then saves one file of each "
     "checkpoint, or none without iopath",
-    "sacrebleu": "use --scoring sacrebleu",
+    "sacrebleu": "fairseq-generate has --scoring sacrebleu",
     "store_ema": "average checkpoints (sbnmt average)",
     "update_ordered_indices_seed": "a resumed training would have other batches",
     "upsample_primary": "a split here has one part",
+    "combine_valid_subsets": "a split here has one part; name each in --valid-subset, "
+    "with --ignore-unused-valid-subsets if there are others",
     "adaptive_softmax_cutoff": "the search needs the full softmax",
     "adaptive_input": "the tags need rows of an ordinary embedding",
     "cross_self_attention": "self-attention reads target keys only",
@@ -158,8 +162,8 @@ REASONS = {  # where there is more to say than that nothing acts on it
     "amp_init_scale": "fairseq reads --fp16-init-scale instead",
     "amp_scale_window": "fairseq takes another number for it",
     "base_layers": "BASE layers mix rows of different sentences",
-    "beam": "give it to translate(), sample() or generate()",
-    "nbest": "give it to generate(), or use fairseq-generate",
+    "beam": "translate(), sample(), generate() and fairseq-generate take it",
+    "nbest": "generate() and fairseq-generate take it",
 }
 
 

@@ -180,6 +180,12 @@ class Pretrained:
                     f"{name} {path} does not exist: give the folder of the model and, "
                     "for data_name_or_path, the one with its dict.*.txt"
                 )
+        if model_name_or_path.endswith(".pt") and os.path.isfile(model_name_or_path):
+            folder, name = os.path.split(model_name_or_path)
+            raise ValueError(
+                f"model_name_or_path must be a folder, but is {model_name_or_path}: "
+                f"give {folder or '.'} and, as checkpoint_file, {name}"
+            )
         if os.path.isdir(model_name_or_path):
             files = checkpoint_file.split(os.pathsep)
             paths = [os.path.join(model_name_or_path, x) for x in files]

@@ -5,6 +5,7 @@ import os
 from argparse import Namespace
 from typing import Any
 
+import torch
 from fairseq.data import encoders
 from fairseq.logging import metrics
 from fairseq.tasks import FairseqTask
@@ -14,6 +15,7 @@ from sbnmt_plugin.checkpoint_checks import (
     check_dictionaries,
     check_direction,
     check_function,
+    check_goes_on,
     check_start,
     fingerprint,
     forget_files,
@@ -40,6 +42,7 @@ from sbnmt_plugin.option_checks import (
     refuse_out_of_scope,
 )
 from sbnmt_plugin.search.arguments import check_names, search_options
+from sbnmt_plugin.search.logits_processing import longest_outputs
 from sbnmt_plugin.search.records import RecordWriter
 from sbnmt_plugin.search.registry import Search, search_for
 from sbnmt_plugin.search.trace import Tracer, TraceWriter
@@ -114,15 +117,8 @@ class SBTranslationTask(StreamData):
             for start in self._starts:
                 check_start(start, words, languages)
                 check_function(start, cfg)
-                if start.path == own_file(self.cfg):
-                    saved = start.settings.get("sb_direction")
-                    if saved is None:
-                        raise ValueError(
-                            f"--save-dir must be another: {start.path} was not trained "
-                            "by --task sb_translation (to start from it, add "
-                            "--finetune-from-model)"
-                        )
-                    check_direction(saved, wanted, from_checkpoint)
+                if not self._begins_anew(start) or start.path == own_file(self.cfg):
+                    check_goes_on(start, wanted)
         with writable(cfg):
             cfg.sb_direction = wanted
             cfg.sb_dictionaries = [fingerprint(dictionary) for dictionary in words]
@@ -134,8 +130,7 @@ class SBTranslationTask(StreamData):
         if from_checkpoint:
             model.requires_grad_(True)  # weights are frozen for a training alone
         else:
-            anew, tuned = self.cfg.sb_reset_optimizer, self.cfg.sb_finetune_from_model
-            ways = [(x, bool(anew) or x.path == tuned) for x in self._starts]
+            ways = [(start, self._begins_anew(start)) for start in self._starts]
             said(model, "check_starts")(cfg, ways)
             for start, begins in ways:
                 if not begins:
@@ -145,6 +140,11 @@ class SBTranslationTask(StreamData):
         if self.cfg.eval_bleu:
             self._prepare_validation(model)
         return model
+
+    def _begins_anew(self, start: Checkpoint) -> bool:
+        """Tell whether the training takes the weights alone of a checkpoint."""
+        tuned = start.path == self.cfg.sb_finetune_from_model
+        return tuned or bool(self.cfg.sb_reset_optimizer)
 
     def _prepare_validation(self, model: Any) -> None:
         """Make the detokeniser and the search that ``--eval-bleu`` uses."""
@@ -158,6 +158,10 @@ class SBTranslationTask(StreamData):
         self.sequence_generator = self.build_generator(
             [model], Namespace(**args, nbest=1)
         )
+        # a source as long as any: what allows it no output would end the training late
+        words = torch.full((1, self.cfg.max_source_positions), self.src_dict.unk())
+        made = self.sequence_generator
+        longest_outputs(made.models, words, made.symbols, made.options)
 
     # for the hub interface
     check_names = staticmethod(check_names)

@@ -219,7 +219,8 @@ class StreamData(TranslationTask):
                 batch = max_tokens, max_tokens // len(self.directions)
                 max_positions = min(model[0], batch[0]), min(model[1], batch[1])
             trains = dataset.tgt_sizes is not None and not self.cfg.sb_path
-            limit = "--max-tokens-valid" if trains else "--max-tokens"
+            valid = "--max-tokens-valid (fairseq-validate: --max-tokens)"
+            limit = valid if trains else "--max-tokens"
             texts = zip(("source", "target"), (dataset.src_sizes, dataset.tgt_sizes))
             for place, (text, sizes) in enumerate(texts):
                 longest = 0 if sizes is None else int(sizes.max(initial=0))

@@ -53,6 +53,11 @@ def test_an_unknown_option_is_told_beside_the_one_that_it_looks_like(
     assert capsys.readouterr().err.endswith(f"unrecognized arguments: {told}\n")
 
 
+def test_a_missing_plugin_is_a_sentence(tmp_path):
+    words = ["train", "data", "--arch", "x", "--user-dir", tmp_path / "none"]
+    assert fails(*words).endswith(f"error: {tmp_path / 'none'} does not exist\n")
+
+
 def test_standard_input_is_one_input():
     for first, second in ("-", "-"), ("-", "/dev/stdin"):
         words = ["score", "--hypothesis", first, f"--reference={second}"]

@@ -335,8 +335,20 @@ def test_a_stock_checkpoint_is_refused(data, tmp_path):
     path = run_train(data, tmp_path, *words, *criterion)
     with pytest.raises(ValueError, match="was not trained by --task sb_translation"):
         run_generate(data, path)
-    with pytest.raises(ValueError, match=r"^--save-dir must be another: .* was not tr"):
+    with pytest.raises(ValueError, match=r"both, for its .* but was trained by another"):
         run_train(data, tmp_path, *SB, "--max-epoch", 2)
+
+
+@pytest.mark.parametrize("anew", [True, False])
+def test_a_training_goes_on_from_its_own_direction_alone(data, teacher, tmp_path, anew):
+    words = ["--restore-file", teacher, "--max-update", 1, "--reset-dataloader"]
+    words += ["--reset-lr-scheduler", "--reset-meters"]
+    if anew:
+        saved = run_train(data, tmp_path, *SB, *words, "--reset-optimizer")
+        assert saved.exists()
+        return
+    with pytest.raises(ValueError, match=r"both, for its .* with --sb-direction r2l: "):
+        run_train(data, tmp_path, *SB, *words)
 
 
 def test_a_teacher_needs_its_direction(data, teacher):

@@ -185,6 +185,10 @@ def test_what_cannot_be_loaded_is_named(data, trained, teacher, tmp_path):
         load(tmp_path / "none", "model.pt", data)
     with pytest.raises(FileNotFoundError, match=r"data_name_or_path .*none does not"):
         load(trained.parent, trained.name, tmp_path / "none")
+    with pytest.raises(
+        ValueError, match=f"must be a folder.* as checkpoint_file, {trained.name}$"
+    ):
+        load(trained)
     with pytest.raises(FileNotFoundError, match=r"none.pt .* does not exist"):
         load(trained.parent, "none.pt", data)
     with pytest.raises(ValueError, match="trained with one sb_direction"):
@@ -194,8 +198,12 @@ def test_what_cannot_be_loaded_is_named(data, trained, teacher, tmp_path):
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
-        ("nbest", 3, "nbest is not supported by the Python API: give it to generate()"),
-        ("beam", 8, "beam is not supported by the Python API: give it to translate()"),
+        (
+            "nbest",
+            3,
+            "nbest is not supported by the Python API: .* fairseq-generate ta",
+        ),
+        ("beam", 8, "beam is not supported by the Python API: translate.., sample"),
         ("fp16", True, "fp16 is not supported by the Python API"),
         ("dropout", 0.5, "dropout is not supported by the Python API: nothing acts on"),
         ("sampling", True, "sampling is not supported by the Python API"),

@@ -132,7 +132,32 @@ def test_a_metric_that_is_logged_is_not(data, tmp_path, metric, words):
     assert "best" in load(run_train(data, tmp_path, *SB, *ONE, *words))["extra_state"]
 
 
-@pytest.mark.parametrize("metric", ["bleu", "loss", "nll_loss"])
+@pytest.mark.parametrize(
+    ("direction", "criterion"),
+    [("both", "rdrop"), ("both", "alignment"), ("l2r", "alignment")],
+)
+def test_a_criterion_that_a_batch_does_not_suit_is_refused(
+    data, tmp_path, direction, criterion
+):
+    words = ["--sb-direction", direction, "--criterion"]
+    words += [f"label_smoothed_cross_entropy_with_{criterion}"]
+    system = SB if direction == "both" else ["--arch", "transformer_tiny"]
+    with pytest.raises(
+        ValueError, match=f"{words[-1]} is not for {' '.join(words[:2])}"
+    ):
+        run_train(data, tmp_path, *system, *ONE, *words)
+
+
+@pytest.mark.parametrize("chosen", ['{"max_len_b": 0}', '{"min_len": 2000}'])
+def test_a_search_that_no_source_satisfies_is_found_before_training(
+    data, tmp_path, chosen
+):
+    words = [*BLEU, "--eval-bleu-args", chosen, "--validate-after-updates", 2]
+    with pytest.raises(ValueError, match="--min-len must be ≤ the longest output all"):
+        run_train(data, tmp_path, *SB, *ONE, *words)
+
+
+@pytest.mark.parametrize("metric", ["bleu", "loss", "nll_loss", "ppl", "loss_r2l"])
 @pytest.mark.parametrize("maximised", [False, True])
 def test_a_metric_that_is_turned_round_is_warned_of(
     data, tmp_path, caplog, metric, maximised

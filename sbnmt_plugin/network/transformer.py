@@ -108,7 +108,7 @@ def tag_indices(dictionary: Any, family: str) -> list[int]:
     if dictionary.unk() in indices:
         raise ValueError(
             f"an {family} needs the tags <l2r> and <r2l> in its dictionary: add "
-            "--user-dir sbnmt_plugin --task sb_translation to the command"
+            "--task sb_translation to the command"
         )
     return indices
 

@@ -149,5 +149,7 @@ def run(action: Callable[[], None]) -> None:
                 f"{error.filename or 'a file'}: {error.strerror}: choose another file "
                 "or folder, or see to its permissions and space"
             )
+        if os.path.isabs(message):  # all that fairseq says of a --user-dir
+            message += " does not exist"
         print(f"{os.path.basename(sys.argv[0])}: error: {message}", file=sys.stderr)
         sys.exit(2)

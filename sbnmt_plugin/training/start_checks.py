@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 from collections.abc import Collection
 from dataclasses import fields
 from typing import Any
@@ -20,8 +21,13 @@ from sbnmt_plugin.task_options import flag_of
 
 logger = logging.getLogger(__name__)
 
-# whether more is better
-HIGHER = {"bleu": True, "accuracy": True, "loss": False, "nll_loss": False}
+# metrics of which more, or less, is better
+MORE, LESS = re.compile("bleu|accuracy"), re.compile("ppl|(nll_)?loss(_.*)?")
+# criteria that read what a batch for these directions lacks
+LACKING = {
+    "label_smoothed_cross_entropy_with_rdrop": ("both",),
+    "label_smoothed_cross_entropy_with_alignment": ("l2r", "r2l", "both"),
+}
 AUTOCAST = "leave it out, or train in bfloat16 (--sb-autocast)"
 
 
@@ -66,6 +72,7 @@ def check_options(cfg: Any) -> None:
     subset, subsets = groups.dataset.train_subset, groups.dataset.valid_subset
     processes = os.environ.get("WORLD_SIZE") or "1"
     alone = groups.distributed_training.distributed_world_size == 1
+    criterion = getattr(groups.criterion, "_name", "")
     narrow = next((x for x in ("fp16", "bf16", "amp") if common[x]), "")
     for wrong, message in (
         (
@@ -92,6 +99,11 @@ def check_options(cfg: Any) -> None:
             alone and processes != "1",
             f"WORLD_SIZE is {processes}, but this process would train alone: start it "
             "by torchrun and sbnmt train, or unset WORLD_SIZE",
+        ),
+        (
+            str(cfg.sb_direction) in LACKING.get(criterion, ()),
+            f"--criterion {criterion} is not for --sb-direction {cfg.sb_direction}: "
+            "use sb_label_smoothed_cross_entropy",
         ),
         (common.fp16 and not gpu, f"--fp16 needs a GPU: {AUTOCAST}"),
         (common.amp and not gpu, f"--amp needs a GPU: {AUTOCAST}"),
@@ -127,7 +139,7 @@ def check_metric(cfg: Any, logged: Collection[str]) -> None:
             + ("add --eval-bleu" if metric == "bleu" else "choose another")
         )
     maximised = groups.checkpoint.maximize_best_checkpoint_metric
-    if HIGHER.get(metric, maximised) != maximised:
+    if (LESS if maximised else MORE).fullmatch(metric):
         logger.warning(
             "--best-checkpoint-metric %s keeps the worst checkpoint as the best: %s "
             "--maximize-best-checkpoint-metric",
