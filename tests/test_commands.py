@@ -335,7 +335,7 @@ def test_a_stock_checkpoint_is_refused(data, tmp_path):
     path = run_train(data, tmp_path, *words, *criterion)
     with pytest.raises(ValueError, match="was not trained by --task sb_translation"):
         run_generate(data, path)
-    with pytest.raises(ValueError, match=r"both, for its .* but was trained by another"):
+    with pytest.raises(ValueError, match=r"both, for .* but was trained by another"):
         run_train(data, tmp_path, *SB, "--max-epoch", 2)
 
 
