@@ -255,3 +255,5 @@ def test_the_streams_of_a_batch_are_what_the_files_say(data):
     assert sorted(i for batch in batches for i in batch) == sorted(indices)
     for one in batches:
         assert len(one) * max(counts[one]) <= 100
+    with pytest.raises(ValueError, match="-multiple must be ≥ 1, but is 0 instead"):
+        dataset.batch_by_size(indices, 100, None, 0)

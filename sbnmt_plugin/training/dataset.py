@@ -160,8 +160,14 @@ class SBLanguagePairDataset(FairseqDataset):
         every test set, silently.
 
         Raises:
-            ValueError: no example is left, which fairseq's batches do not allow.
+            ValueError: no example is left, which fairseq's batches do not allow; a
+                multiple below 1, which ends fairseq by a signal.
         """
+        if required_batch_size_multiple < 1:
+            raise ValueError(
+                "--required-batch-size-multiple must be ≥ 1, but is "
+                f"{required_batch_size_multiple} instead"
+            )
         if not len(indices):
             if len(self.left_out[1]):
                 return []  # an epoch that has been trained on before
