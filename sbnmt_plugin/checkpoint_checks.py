@@ -119,7 +119,8 @@ def check_goes_on(start: Checkpoint, wanted: str) -> None:
         raise ValueError(
             f"{start.path} must have been trained by --task sb_translation "
             f"--sb-direction {wanted}, for its training to go on, but was trained "
-            f"{how}: start from it by --finetune-from-model, with another --save-dir"
+            f"{how}: {f'add --sb-direction {saved}, or ' if saved else ''}start from "
+            "its weights by --finetune-from-model alone, with another --save-dir"
         )
 
 
@@ -252,15 +253,16 @@ def check_start(
             f"--source-lang {trained[0]} --target-lang {trained[1]}, but has "
             f"{' and '.join(languages)}: they may be exchanged in decoding alone"
         )
-    if getattr(settings, "sb_dictionaries", None) is not None:
+    ours = getattr(settings, "sb_dictionaries", None) is not None
+    if ours:
         check_dictionaries(settings, words, languages, path)
-        return
     for name, dictionary in zip(("encoder", "decoder"), words):
         shape = checkpoint.shapes.get(f"{name}.embed_tokens.weight")
-        if shape is not None and shape[0] != len(dictionary) - len(TAGS):
+        rows = len(dictionary) - (0 if ours else len(TAGS))
+        if shape is not None and shape[0] != rows:
             raise ValueError(
-                f"{name}.embed_tokens.weight of {path} must have "
-                f"{len(dictionary) - len(TAGS)} rows, one for each word of the "
-                f"dictionary without tags, but has {shape[0]}: initialise from a "
-                "model trained with the same dict.*.txt"
+                f"{name}.embed_tokens.weight of {path} must have {rows} rows, one for "
+                f"each word of the dictionary {'and' if ours else 'without'} tags, but "
+                f"has {shape[0]}: initialise from a model trained with the same "
+                "dict.*.txt"
             )

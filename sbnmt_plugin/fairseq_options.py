@@ -127,8 +127,10 @@ GROUPS: dict[tuple[str, ...], str] = {
 PLACES = {name: places for places, names in GROUPS.items() for name in names.split()}
 # values that say no more than a default
 USUAL = {"dataset_impl": "mmap"}
-SHARDS = "--distributed-world-size N --distributed-rank I shards fairseq-generate, and "
-SHARDS += "--of N --worker I sbnmt pseudo"
+SHARDS = (
+    "fairseq-generate has shards by --distributed-world-size N --distributed-rank I, "
+    "sbnmt pseudo by --of N --worker I"
+)
 REASONS = {  # where there is more to say than that nothing acts on it
     "num_shards": SHARDS,
     "shard_id": SHARDS,

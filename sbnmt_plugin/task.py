@@ -60,6 +60,8 @@ from sbnmt_plugin.training.start_checks import (
 from sbnmt_plugin.training.train_step import bare, in_bfloat16, nan_is_named, take_step
 from sbnmt_plugin.training.validation import NAMES, log_bleu, read_json
 
+LONGEST = 2**20  # tokens of a source that is imagined
+
 
 class SBTranslationTask(StreamData):
     """Translation with synchronous bidirectional decoding: see :mod:`register`."""
@@ -144,7 +146,8 @@ class SBTranslationTask(StreamData):
     def _begins_anew(self, start: Checkpoint) -> bool:
         """Tell whether the training takes the weights alone of a checkpoint."""
         tuned = start.path == self.cfg.sb_finetune_from_model
-        return tuned or bool(self.cfg.sb_reset_optimizer)
+        wins = self.cfg.sb_continue_once  # over that
+        return bool(tuned and not wins) or bool(self.cfg.sb_reset_optimizer)
 
     def _prepare_validation(self, model: Any) -> None:
         """Make the detokeniser and the search that ``--eval-bleu`` uses."""
@@ -158,10 +161,12 @@ class SBTranslationTask(StreamData):
         self.sequence_generator = self.build_generator(
             [model], Namespace(**args, nbest=1)
         )
-        # a source as long as any: what allows it no output would end the training late
-        words = torch.full((1, self.cfg.max_source_positions), self.src_dict.unk())
         made = self.sequence_generator
-        longest_outputs(made.models, words, made.symbols, made.options)
+        if made.options.max_len_a >= 0:
+            # a search that allows the longest source no output, allows none any
+            longest = min(self.cfg.max_source_positions, LONGEST)
+            words = torch.full((1, longest), self.src_dict.unk())
+            longest_outputs(made.models, words, made.symbols, made.options)
 
     # for the hub interface
     check_names = staticmethod(check_names)
@@ -281,9 +286,11 @@ class SBTranslationTask(StreamData):
 
     def valid_step(self, sample: dict[str, Any], model: Any, criterion: Any) -> Any:
         """Compute the loss on streams' labels, BLEU on the natural-order target."""
-        return super().valid_step(
-            sample, model, lambda model, own: criterion(model, with_stream_labels(own))
-        )
+
+        def on_streams(model: Any, sample: dict[str, Any]) -> Any:
+            return criterion(model, with_stream_labels(sample))
+
+        return super().valid_step(sample, model, on_streams)
 
     def reduce_metrics(
         self, logging_outputs: list[dict[str, Any]], criterion: Any

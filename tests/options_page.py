@@ -52,7 +52,7 @@ OF_FAIRSEQ = """\
 * `--lenpen` is 1 by default, in the paper 0.6. Repeat it in `--eval-bleu-args`.
 * `--prefix-size` binds the L2R half. An R2L hypothesis must end up with that prefix.
 * Lines `H-` and `P-` print log probabilities in base 2.
-* Every command but fairseq-validate refuses, by its name, an option without effect
+* Every command but fairseq-validate refuses an option without effect, by its name
   ([list](../sbnmt_plugin/fairseq_options.py)).
 """
 

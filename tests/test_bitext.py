@@ -348,8 +348,12 @@ def test_the_duration_follows_from_the_first_updates():
     assert "1,000 tokens a second" in said
     assert "about 2 hours" in said  # (1800 · 2.5 - 20) / 0.5 = 8,960 seconds
     assert "--size small" in said
-    beside = duration.forecast([plain, both], [line.format(10), line.format(20)], 7)
-    assert "about 76 minutes" in beside  # both are begun at once, others would wait
+    teachers = [Step.of(f"train/teacher-{x}", "", options, FOLDER) for x in "ab"]
+    lines = [line.format(10), line.format(20)]
+    for jobs, minutes in (1, "4 hours"), (2, "2 hours"), (7, "2 hours"):
+        # teachers of an hour each, then 1 hour and 1.5
+        told = duration.forecast([*teachers, plain, both], lines, jobs)
+        assert f"about {minutes}" in told
     for step in plain, both:
         assert "about 31 minutes" in duration.forecast(
             [step], [line.format(890), line.format(900)]
@@ -413,14 +417,14 @@ def test_a_script_makes_the_model_that_is_asked_for(capsys):
         ("decode", "--beam", ["--lenpen", 1]),
     ],
 )
-def test_a_recipe_with_sizes_lacks_nothing_that_is_counted_with(
+def test_a_recipe_with_sizes_has_what_its_sizes_compute_with(
     tmp_path, section, key, own
 ):
     recipe = yaml.safe_load((FOLDER / "recipe.yaml").read_text())
     recipe |= {section: own, "sizes": {"small": {}}}
     path = put(tmp_path / "mine" / "recipe.yaml", yaml.safe_dump(recipe))
     words = ["--source", "en", "--target", "de", "--print"]
-    with pytest.raises(ValueError, match=f"{section} must have {key}, as a recipe"):
+    with pytest.raises(ValueError, match=f"{section} must have {key}, which a rec"):
         call(run_recipe, path.parent, *words)
 
 

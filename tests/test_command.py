@@ -38,8 +38,11 @@ def test_a_users_mistake_is_one_line():
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["--sb-rescore", "1"], "--sb-rescore 1: do you mean --rescore?"),
-        (["--beems=3"], "--beems=3: do you mean --beam?"),
+        (
+            ["--sb-rescore", "1"],
+            "--sb-rescore 1 (--sb-rescore: do you mean --rescore?)",
+        ),
+        (["a", "--beems=3"], "a --beems=3 (--beems: do you mean --beam?)"),
         (["--sb-direction", "l2r"], "--sb-direction l2r"),
     ],
 )
@@ -55,7 +58,10 @@ def test_an_unknown_option_is_told_beside_the_one_that_it_looks_like(
 
 def test_a_missing_plugin_is_a_sentence(tmp_path):
     words = ["train", "data", "--arch", "x", "--user-dir", tmp_path / "none"]
-    assert fails(*words).endswith(f"error: {tmp_path / 'none'} does not exist\n")
+    assert f"--user-dir {tmp_path / 'none'} must be a folder, but is" in fails(*words)
+    # and what begins with a file stays as it is
+    words = ["bpe", "apply", "--codes", tmp_path / "none", "in", "out"]
+    assert fails(*words) == f"sbnmt bpe: error: {tmp_path / 'none'} does not exist\n"
 
 
 def test_standard_input_is_one_input():

@@ -335,20 +335,25 @@ def test_a_stock_checkpoint_is_refused(data, tmp_path):
     path = run_train(data, tmp_path, *words, *criterion)
     with pytest.raises(ValueError, match="was not trained by --task sb_translation"):
         run_generate(data, path)
-    with pytest.raises(ValueError, match=r"both, for .* but was trained by another"):
-        run_train(data, tmp_path, *SB, "--max-epoch", 2)
+    for folder, words in (tmp_path, []), (tmp_path / "a", ["--restore-file", path]):
+        with pytest.raises(ValueError, match=r"both, for .* was trained by another"):
+            run_train(data, folder, *SB, "--max-epoch", 2, *words)
 
 
-@pytest.mark.parametrize("anew", [True, False])
-def test_a_training_goes_on_from_its_own_direction_alone(data, teacher, tmp_path, anew):
-    words = ["--restore-file", teacher, "--max-update", 1, "--reset-dataloader"]
-    words += ["--reset-lr-scheduler", "--reset-meters"]
-    if anew:
-        saved = run_train(data, tmp_path, *SB, *words, "--reset-optimizer")
-        assert saved.exists()
-        return
+@pytest.mark.parametrize("flag", ["--restore-file", "--continue-once"])
+def test_a_training_goes_on_from_its_own_direction_alone(data, teacher, tmp_path, flag):
+    words = [flag, teacher, "--max-epoch", 99]
     with pytest.raises(ValueError, match=r"both, for its .* with --sb-direction r2l: "):
         run_train(data, tmp_path, *SB, *words)
+
+
+def test_a_training_begins_anew_from_the_weights_of_any(
+    data, teacher, tmp_path, caplog
+):
+    words = ["--restore-file", teacher, "--max-update", 1, "--reset-optimizer"]
+    words += ["--reset-dataloader", "--reset-lr-scheduler", "--reset-meters"]
+    run_train(data, tmp_path, *SB, *words)
+    assert "initialised from a Transformer" in caplog.text
 
 
 def test_a_teacher_needs_its_direction(data, teacher):

@@ -180,3 +180,6 @@ def test_a_teacher_of_the_other_direction_is_refused(
     message = f"{flag} must be a teacher .*{own}, but .* was trained with {other}"
     with pytest.raises(ValueError, match=message):
         reranked(data, [teachers[1 - place]] * 2, tmp_path)
+    missing = [teachers[0], tmp_path / "none.pt"]
+    with pytest.raises(OSError, match=r"none.pt"):
+        reranked(data, missing, tmp_path)

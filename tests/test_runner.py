@@ -242,18 +242,20 @@ def test_gpus_are_those_that_there_are_where_none_is_chosen(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("jobs", "workers", "chosen", "seen"),
+    ("targets", "jobs", "workers", "chosen", "seen"),
     [
-        (1, 1, {}, "all"),
-        (2, 1, {}, "4"),
-        (2, 2, {}, "2"),
-        (9, 1, {}, "1"),
-        (2, 1, {"recipe": "3"}, "3"),
-        (2, 1, {"recipe": "3", "user": "5"}, "5"),
+        (3, 1, 1, {}, "all"),
+        (3, 2, 1, {}, "4"),
+        (2, 2, 2, {}, "2"),
+        (9, 9, 1, {}, "1"),
+        (2, 9, 1, {}, "4"),
+        (1, 9, 1, {}, "all"),
+        (2, 2, 1, {"recipe": "3"}, "3"),
+        (2, 2, 1, {"recipe": "3", "user": "5"}, "5"),
     ],
 )
 def test_commands_side_by_side_share_the_cores(
-    tmp_path, monkeypatch, jobs, workers, chosen, seen
+    tmp_path, monkeypatch, targets, jobs, workers, chosen, seen
 ):
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)))
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
@@ -261,9 +263,13 @@ def test_commands_side_by_side_share_the_cores(
         monkeypatch.setenv("OMP_NUM_THREADS", chosen["user"])
     own = {"OMP_NUM_THREADS": chosen["recipe"]} if "recipe" in chosen else {}
     made = runner.Runner(tmp_path, own)
-    words = ["bash", "-c", 'echo "${OMP_NUM_THREADS-all}" >>"$1"', "", tmp_path / "a"]
-    made.make_all([Step("a", "", words, tmp_path / "a", workers=workers)], jobs=jobs)
-    assert (tmp_path / "a").read_text().split() == [seen] * workers
+    echo, steps = 'echo "${OMP_NUM_THREADS-all}" >>"$1"', []
+    for path in [tmp_path / str(place) for place in range(targets)]:
+        words = ["bash", "-c", echo, "", path]
+        steps.append(Step(path.name, "", words, path, workers=workers))
+    made.make_all(steps, jobs=jobs)
+    told = [line for step in steps for line in step.makes.read_text().split()]
+    assert told == [seen] * workers * targets
 
 
 def test_processes_of_a_training_keep_the_thread_that_torchrun_gives(tmp_path):

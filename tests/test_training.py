@@ -91,6 +91,18 @@ def test_a_transformer_without_tags_gets_their_rows():
     assert not own.eq(state["decoder.output_projection.weight"][end]).all(1).any()
 
 
+def test_weights_of_another_dictionary_are_refused(data, teacher, tmp_path):
+    """Even where the checkpoint says that they are of this one."""
+    saved = load(teacher)
+    for name, weight in saved["model"].items():
+        if "embed_tokens" in name:
+            saved["model"][name] = weight[:-1].clone()
+    torch.save(saved, tmp_path / "cut.pt")
+    words = [*SB, "--max-epoch", 1, "--finetune-from-model", tmp_path / "cut.pt"]
+    with pytest.raises(ValueError, match=r"must have \d+ rows, .* and tags, but has"):
+        run_train(data, tmp_path / "save", *words)
+
+
 def test_fine_tuning_starts_from_a_teacher(data, teacher, tmp_path, caplog):
     words = [*SB, "--finetune-from-model", teacher, "--max-epoch", 1]
     path = run_train(data, tmp_path, *words)

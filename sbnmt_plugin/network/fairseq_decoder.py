@@ -72,10 +72,9 @@ def understood(layer: Any) -> bool:
     """Tell whether a layer and its attention are fairseq's own, nothing wrapped."""
     if type(layer) not in LAYERS:
         return False
-    modules = layer, layer.self_attn, layer.encoder_attn
-    return type(layer.self_attn) is type(
-        layer.encoder_attn
-    ) is MultiheadAttention and not any("forward" in vars(module) for module in modules)
+    attention = layer.self_attn, layer.encoder_attn
+    wrapped = any("forward" in vars(module) for module in (layer, *attention))
+    return not wrapped and {*map(type, attention)} == {MultiheadAttention}
 
 
 def view(module: nn.Module, kind: type[nn.Module], **parts: nn.Module | None) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import difflib
 import io
 import logging
 import os
@@ -12,6 +11,7 @@ import signal
 import site
 import sys
 from collections.abc import Callable, Iterator
+from difflib import get_close_matches
 from typing import Any
 
 from sbnmt_plugin.lines import STANDARD_INPUT
@@ -21,14 +21,16 @@ from sbnmt_plugin.tools.command_names import HOME, PLUGIN
 class Parser(argparse.ArgumentParser):
     """A parser that says which of its options an unknown one looks like."""
 
-    def parse_args(self, *given: Any) -> Any:  # type: ignore[override]
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse the words of the command line, or those given."""
-        found, unknown = self.parse_known_args(*given)
+        found, unknown = self.parse_known_args(args, namespace)
         if unknown:
-            flag = unknown[0].partition("=")[0]
-            near = difflib.get_close_matches(flag, self._option_string_actions, 1, 0.75)
-            meant = f": do you mean {near[0]}?" if near else ""
-            self.error(f"unrecognized arguments: {' '.join(unknown)}{meant}")
+            message = f"unrecognized arguments: {' '.join(unknown)}"
+            known = list(self._option_string_actions)
+            for flag in [word.partition("=")[0] for word in unknown]:
+                for near in get_close_matches(flag, known, 1, 0.75):
+                    message += f" ({flag}: do you mean {near}?)"
+            self.error(message)
         return found
 
 
@@ -127,8 +129,8 @@ def run(action: Callable[[], None]) -> None:
     if isinstance(out, io.TextIOWrapper) and out.errors == "strict":
         out.reconfigure(errors="backslashreplace")  # nothing is lost for its letters
     logging.raiseExceptions = False  # a full disk is told of once, not for every line
+    names = [word.rpartition("=")[2] for word in sys.argv[1:]]
     try:
-        names = [word.rpartition("=")[2] for word in sys.argv[1:]]
         if names.count(STANDARD_INPUT) + names.count("/dev/stdin") > 1:
             raise ValueError(
                 "standard input must be one input, but is given for two: write a file"
@@ -149,7 +151,7 @@ def run(action: Callable[[], None]) -> None:
                 f"{error.filename or 'a file'}: {error.strerror}: choose another file "
                 "or folder, or see to its permissions and space"
             )
-        if os.path.isabs(message):  # all that fairseq says of a --user-dir
-            message += " does not exist"
+        if message in map(os.path.abspath, names):  # all that fairseq says
+            message = f"--user-dir {message} must be a folder, but is not: leave it out"
         print(f"{os.path.basename(sys.argv[0])}: error: {message}", file=sys.stderr)
         sys.exit(2)

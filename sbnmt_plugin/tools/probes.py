@@ -32,7 +32,7 @@ class Prober(Translator):
         self.generator = type(asked)(asked.models, asked.symbols, options)
 
     def grouped(self, batches: Any) -> list[list[int]]:
-        """A sentence alone joins the batch behind it, or the last one before."""
+        """A batch of one sentence joins the next; the last one joins the one before."""
         groups: list[list[int]] = []
         for batch in batches:
             if groups and len(groups[-1]) == 1:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -33,11 +34,14 @@ class Reranker(Translator):
 
     def __init__(self, arguments: list[str], l2r: str, r2l: str) -> None:
         for direction, path in ("l2r", l2r), ("r2l", r2l):
-            written = settings_of(read_checkpoint(path)).get("sb_direction")
-            if str(written or direction) != direction:
+            if not os.path.isfile(path):  # with --checkpoint-suffix it is another
+                continue
+            saved = settings_of(read_checkpoint(path)).get("sb_direction")
+            if str(saved or direction) != direction:
                 raise ValueError(
                     f"--{direction} must be a teacher trained with --sb-direction "
-                    f"{direction}, but {path} was trained with {written}"
+                    f"{direction}, but {path} was trained with {saved}: give it as "
+                    f"--{saved}"
                 )
         own = [*arguments, "--path", l2r, "--sb-direction", "l2r"]
         super().__init__(own, nbest=None)

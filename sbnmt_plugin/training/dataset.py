@@ -184,7 +184,7 @@ class SBLanguagePairDataset(FairseqDataset):
         kept = sum(len(batch) for batch in batches)
         return batches if kept == len(indices) else [*batches, indices[kept:]]
 
-    # over-long examples are left out by the lengths of source and longer stream
+    # both read the lengths of source and longer stream
     size = LanguagePairDataset.size
     filter_indices_by_size = LanguagePairDataset.filter_indices_by_size
 

@@ -23,11 +23,7 @@ logger = logging.getLogger(__name__)
 
 # metrics of which more, or less, is better
 MORE, LESS = re.compile("bleu|accuracy"), re.compile("ppl|(nll_)?loss(_.*)?")
-# criteria that read what a batch for these directions lacks
-LACKING = {
-    "label_smoothed_cross_entropy_with_rdrop": ("both",),
-    "label_smoothed_cross_entropy_with_alignment": ("l2r", "r2l", "both"),
-}
+SMOOTHED = "label_smoothed_cross_entropy"
 AUTOCAST = "leave it out, or train in bfloat16 (--sb-autocast)"
 
 
@@ -101,9 +97,14 @@ def check_options(cfg: Any) -> None:
             "by torchrun and sbnmt train, or unset WORLD_SIZE",
         ),
         (
-            str(cfg.sb_direction) in LACKING.get(criterion, ()),
-            f"--criterion {criterion} is not for --sb-direction {cfg.sb_direction}: "
-            "use sb_label_smoothed_cross_entropy",
+            criterion == f"{SMOOTHED}_with_rdrop" and str(cfg.sb_direction) == "both",
+            f"--criterion must be sb_{SMOOTHED} with --sb-direction both, but is "
+            f"{criterion}, which reads one target a sentence: change it",
+        ),
+        (
+            criterion == f"{SMOOTHED}_with_alignment",
+            f"--criterion must be sb_{SMOOTHED}, but is {criterion}, which reads "
+            "alignments that no data here has: change it",
         ),
         (common.fp16 and not gpu, f"--fp16 needs a GPU: {AUTOCAST}"),
         (common.amp and not gpu, f"--amp needs a GPU: {AUTOCAST}"),

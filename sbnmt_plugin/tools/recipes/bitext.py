@@ -209,7 +209,7 @@ def settings(
 
     Raises:
         ValueError: a language is missing or has no rules, the text is too small, or an
-            option has a wrong value; the recipe lacks one that is counted with.
+            option has a wrong value; the recipe lacks one of :data:`COUNTED`.
     """
     if lines is not None and lines < FEWEST:
         raise ValueError(f"--data must have {FEWEST} lines or more, but has {lines}")
@@ -217,8 +217,8 @@ def settings(
     for section, key in COUNTED:
         if key not in recipe[section]:
             raise ValueError(
-                f"{folder / 'recipe.yaml'}: {section} must have {key}, as a recipe "
-                "with sizes reckons with it: add it"
+                f"{folder / 'recipe.yaml'}: {section} must have {key}, which a recipe "
+                "with sizes computes with, but has not: add it"
             )
     train = recipe["train"]
     if lines is not None:
@@ -237,7 +237,9 @@ def settings(
         bounds = {"--warmup-updates": updates // 5}
         for kind in "validate", "save":
             bounds[f"--{kind}-interval-updates"] = updates // VALIDATIONS
-        changes |= {k: min(train[k], max(1, most)) for k, most in bounds.items()}
+        changes |= {
+            k: min(train.get(k, most), max(1, most)) for k, most in bounds.items()
+        }
         train |= {flag: n for flag, n in changes.items() if train.get(flag)}
     if not args.options.keys().isdisjoint(WIDER):
         train.pop("--fp16", None)

@@ -20,7 +20,7 @@ def forecast(trainings: Sequence[Step], lines: list[str], jobs: int = 1) -> str:
         trainings: that are not done, the first of them the log's.
         lines: of the log.  The second report of the speed is taken: the first holds the
             start.
-        jobs: trainings side by side, of which the teachers, the first, are two.
+        jobs: trainings side by side; those of teachers come before the others.
     """
     curves = read_train_log(lines)
     speeds, tokens = (curves["train_inner", name] for name in ("ups", "wps"))
@@ -32,8 +32,12 @@ def forecast(trainings: Sequence[Step], lines: list[str], jobs: int = 1) -> str:
     slower = [BOTH if "--sb-fusion" in each else 1 for each in words]
     updates = [int(each[each.index("--max-update") + 1]) for each in words]
     updates[0] -= int(done)
-    in_all = sum(a * b for a, b in zip(slower, updates)) / slower[0]
-    minutes = in_all / speeds[done] / 60 / min(jobs, 2, len(trainings))
+    teachers = [training.name.startswith("train/teacher") for training in trainings]
+    in_all = 0.0
+    for kind in True, False:
+        own = [a * b for a, b, c in zip(slower, updates, teachers) if c == kind]
+        in_all += max([sum(own) / min(jobs, len(own)), *own]) if own else 0
+    minutes = in_all / slower[0] / speeds[done] / 60
     hours = f"{minutes / 60:.0f} hours"
     long = hours if minutes > 120 else f"{minutes + 1:.0f} minutes"
     return (

@@ -82,7 +82,7 @@ class Runner:
         """
         errors: list[BaseException] = []
         begun: set[Step] = set()
-        self.jobs = jobs
+        self.jobs = min(jobs, len(targets))
 
         def make(step: Step) -> None:
             if errors:
@@ -199,7 +199,8 @@ class Runner:
         if step.workers > 1 and step.gpus and not self.cluster:
             variables = gpus.of_worker(place)
         defaults = self.environment
-        if not self.cluster and step.words[0] != "torchrun":  # which gives one thread
+        if not self.cluster and step.words[0] != "torchrun":
+            # torchrun itself gives each process one thread
             defaults = share_of_cores(self.jobs * step.workers) | defaults
         return Logged(
             *(executable(step.words), shown, log, defaults, variables or {}),
@@ -233,7 +234,7 @@ class Runner:
 
 
 def share_of_cores(commands: int) -> dict[str, str]:
-    """Return the variables by which commands side by side do not share a core.
+    """Return the variables that give each of some commands its own share of the cores.
 
     Where each computes with as many threads as there are cores, they wait for one
     another within every product.
