@@ -14,7 +14,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from sbnmt_plugin.search.penalties import LengthPenalty
 from sbnmt_plugin.tools import in_use
-from sbnmt_plugin.tools.benchmark import choices, decoding, measuring, results
+from sbnmt_plugin.tools.benchmark import cases, decoding, measuring, results
 from sbnmt_plugin.tools.benchmark.cases import Case, grid
 from sbnmt_plugin.tools.benchmark.measuring import BASELINE
 from sbnmt_plugin.tools.benchmark.models import Spec, trained_model
@@ -146,9 +146,7 @@ def test_one_sentence_at_a_time_has_its_percentiles():
 
 
 def test_memory_of_a_GPU_that_torch_does_not_know_is_left_out():
-    known = {
-        d: {n for n in SYSTEMS if decoding.knows_memory(n, d)} for d in choices.LOW
-    }
+    known = {d: {n for n in SYSTEMS if decoding.knows_memory(n, d)} for d in cases.LOW}
     assert known == {"cpu": {*SYSTEMS}, "cuda": {*SYSTEMS} - {*CONVERTED}}
 
 
@@ -212,7 +210,7 @@ def test_the_headline_is_what_is_measured_unasked():
     assert grid("headline", trained=False) == [Case(50, 25, 4), Case(1, 25, 4)]
     assert [len(grid("full", trained)) for trained in (False, True)] == [9, 3]
     names = {name for name, _ in measuring.systems(options())}
-    assert names == set(SYSTEMS) - set(choices.SLOW)
+    assert names == set(SYSTEMS) - set(cases.SLOW)
 
 
 @pytest.mark.parametrize("emulated", (False, True))
@@ -281,7 +279,7 @@ def command(tmp_path, monkeypatch, *words):
 
 def test_the_command_is_kept_as_it_can_be_typed(monkeypatch):
     monkeypatch.setattr(sys, "argv", ["x", "--systems", "fairseq,SB NMT"])
-    found = measuring.head(options())["command"]
+    found = measuring.head(options(), [])["command"]
     assert found == "sbnmt benchmark --systems 'fairseq,SB NMT'"
 
 
@@ -317,6 +315,21 @@ def test_the_command_writes_json_and_goes_on_with_it(tmp_path, monkeypatch, caps
     assert found["decoding"][:2] == first
     printed = capsys.readouterr().out
     assert "| SB-NMT" in printed and found["commit"] in printed
+
+
+def test_a_folder_has_the_models_of_the_chosen_systems(tmp_path):
+    def models(*names):
+        given = options("--work", str(tmp_path))
+        return [*measuring.head(given, [(name, "int8") for name in names])["models"]]
+
+    for row in "teacher-l2r", "sb-lambda0":
+        (tmp_path / row).mkdir()
+        (tmp_path / row / "model.pt").touch()
+    l2r, alone = (str(p) for p in sorted(tmp_path.glob("*/model.pt"), reverse=True))
+    assert models("fairseq", "CTranslate2") == [l2r]
+    assert models("fairseq", "SB-NMT λ=0 rescored", "SB-NMT exported") == [l2r, alone]
+    with pytest.raises(FileNotFoundError, match="sb-shift"):
+        models("fairseq", "SB-NMT")
 
 
 @pytest.mark.parametrize("row", ["sb", "sb-shift"])

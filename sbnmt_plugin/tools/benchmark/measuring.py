@@ -17,10 +17,10 @@ from sbnmt_plugin.network.cpu_products import can_pack
 from sbnmt_plugin.tools import origin
 from sbnmt_plugin.tools.benchmark.cases import LOW, SLOW, Case
 from sbnmt_plugin.tools.benchmark.decoding import Station
-from sbnmt_plugin.tools.benchmark.models import KINDS, Spec, trained_model
+from sbnmt_plugin.tools.benchmark.models import Spec, trained_model
 from sbnmt_plugin.tools.benchmark.results import CASES, FAILED, NAME, Row
 from sbnmt_plugin.tools.benchmark.stations import Name, Stations
-from sbnmt_plugin.tools.benchmark.systems import SYSTEMS, pairs
+from sbnmt_plugin.tools.benchmark.systems import SYSTEMS, kinds, pairs
 from sbnmt_plugin.tools.machine import commit, machine, versions
 from sbnmt_plugin.tools.progress import progress
 from sbnmt_plugin.tools.scoring import tokenised_bleu
@@ -52,8 +52,11 @@ def systems(args: argparse.Namespace) -> list[Name]:
     return [BASELINE, *(s for s in found if s[1] not in slow)]
 
 
-def head(args: argparse.Namespace) -> Row:
+def head(args: argparse.Namespace, names: list[Name]) -> Row:
     """Return the beginning of benchmark.json: all but the case on which rows depend.
+
+    Args:
+        names: of the systems, whose models a recipe's folder must have.
 
     Raises:
         ValueError: --device cuda without a GPU.
@@ -62,7 +65,8 @@ def head(args: argparse.Namespace) -> Row:
     if args.device == "cuda" and not torch.cuda.is_available():
         raise ValueError("--device cuda needs a GPU, but torch sees none")
     models = args.work or f"{args.size}, {args.vocabulary:,} words"
-    paths = [str(trained_model(Path(args.work), kind)) for kind in KINDS if args.work]
+    wanted = kinds(name for name, _ in names) if args.work else []
+    paths = [str(trained_model(Path(args.work), kind)) for kind in wanted]
     return {
         "command": f"sbnmt benchmark {shlex.join(sys.argv[1:])}",
         "date": f"{datetime.date.today()}",

@@ -33,7 +33,7 @@ class Spec:
     """Properties that the compared models share.
 
     Attributes:
-        size: a name of :data:`choices.SIZES`.
+        size: a name of :data:`cases.SIZES`.
         vocabulary: words of the joined dictionary, beside fairseq's four and the tags.
         device: ``cpu`` or ``cuda``.
         work: a recipe's folder, whose trained models are taken instead.
@@ -102,7 +102,6 @@ def load(spec: Spec, kind: str) -> Loaded:
 
 
 ALONE = "alone"
-KINDS = "both", NAMES[L2R]  # that a recipe's folder must have
 # kind -> rows of a recipe that may have its model, the first that there is
 ROWS = {"both": systems.OURS, ALONE: ("sb-lambda0",), NAMES[L2R]: ("teacher-l2r",)}
 

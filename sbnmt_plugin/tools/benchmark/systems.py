@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
@@ -109,6 +110,13 @@ SYSTEMS: dict[str, Callable[[Spec, str], Any]] = {
     "SB-NMT exported rescored": partial(Exported, kind=ALONE, rescore=1.0),
 }
 CONVERTED = ("CTranslate2", "SB-NMT exported", "SB-NMT exported rescored")
+
+
+def kinds(names: Iterable[str]) -> list[str]:
+    """Return the kinds of models that systems use: see :func:`models.load`."""
+    taken = [inspect.signature(SYSTEMS[name]).parameters for name in names]
+    found = [own["kind"].default if "kind" in own else NAMES[L2R] for own in taken]
+    return list(dict.fromkeys(found))
 
 
 def pairs(low: str) -> list[tuple[str, str]]:

@@ -53,7 +53,7 @@ def main() -> None:
         from sbnmt_plugin.tools.benchmark import measuring
         from sbnmt_plugin.tools.benchmark.results import NAME, begun, markdown
     wanted, systems = grid(args.grid, args.work is not None), measuring.systems(args)
-    head, output = measuring.head(args), Path(args.output)
+    head, output = measuring.head(args, systems), Path(args.output)
     with hold(output, "--output"):  # two at once would slow each other, too
         result = begun(output / NAME, head)
         measuring.measure(args, wanted, systems, result)
