@@ -81,7 +81,7 @@ def test_a_suffix_is_part_of_the_names_of_checkpoints(data, tmp_path):
 
 def test_a_teacher_does_not_turn_round(data, tmp_path):
     first = run_train(data, tmp_path / "l2r", *TEACHER, "l2r", *ONE)
-    with pytest.raises(ValueError, match="but was trained with .* l2r: add --sb"):
+    with pytest.raises(ValueError, match=r"but was trained with .* l2r: add --sb"):
         run_train(data, tmp_path / "l2r", *TEACHER, "r2l", "--max-epoch", 2)
     # another folder may start from it
     words = [*TEACHER, "r2l", *ONE, "--finetune-from-model", first]
