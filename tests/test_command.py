@@ -1,6 +1,7 @@
 """The command sbnmt: its imports, its messages, and how a step ends."""
 
 import contextlib
+import importlib
 import logging
 import os
 import runpy
@@ -36,24 +37,24 @@ def test_a_users_mistake_is_one_line():
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("step", "words", "told"),
     [
-        (
-            ["--sb-rescore", "1"],
-            "--sb-rescore 1 (--sb-rescore: do you mean --rescore?)",
-        ),
-        (["a", "--beems=3"], "a --beems=3 (--beems: do you mean --beam?)"),
-        (["--sb-direction", "l2r"], "--sb-direction l2r"),
+        ("translate", ["a", "--sb-rescore"], "--sb-rescore: do you mean --rescore?"),
+        ("translate", ["a", "b", "--beems=3"], "--beems: do you mean --beam?"),
+        ("bundle", ["--path=a", "--output=b", "c", "--sb-direction"], ""),
     ],
 )
 def test_an_unknown_option_is_told_beside_the_one_that_it_looks_like(
-    words, told, capsys
+    step, words, told, capsys
 ):
-    from sbnmt_plugin.tools.commands import translate
-
+    """And beside none, where it looks like none."""
+    made = importlib.import_module(f"sbnmt_plugin.tools.commands.{step}")
     with pytest.raises(SystemExit, match="2"):
-        call(translate, "folder", *words)
-    assert capsys.readouterr().err.endswith(f"unrecognized arguments: {told}\n")
+        call(made, *words)
+    unknown = " ".join(words[1:] if step == "translate" else words[-1:])
+    hint = f" ({told})" if told else ""
+    said = f"unrecognized arguments: {unknown}{hint}\n"
+    assert capsys.readouterr().err.endswith(said)
 
 
 def test_a_missing_plugin_is_a_sentence(tmp_path):
