@@ -5,7 +5,6 @@ import os
 from argparse import Namespace
 from typing import Any
 
-import torch
 from fairseq.data import encoders
 from fairseq.logging import metrics
 from fairseq.tasks import FairseqTask
@@ -42,7 +41,7 @@ from sbnmt_plugin.option_checks import (
     refuse_out_of_scope,
 )
 from sbnmt_plugin.search.arguments import check_names, search_options
-from sbnmt_plugin.search.logits_processing import longest_outputs
+from sbnmt_plugin.search.logits_processing import check_longest
 from sbnmt_plugin.search.records import RecordWriter
 from sbnmt_plugin.search.registry import Search, search_for
 from sbnmt_plugin.search.trace import Tracer, TraceWriter
@@ -59,8 +58,6 @@ from sbnmt_plugin.training.start_checks import (
 )
 from sbnmt_plugin.training.train_step import bare, in_bfloat16, nan_is_named, take_step
 from sbnmt_plugin.training.validation import NAMES, log_bleu, read_json
-
-LONGEST = 2**20  # tokens of a source that is imagined
 
 
 class SBTranslationTask(StreamData):
@@ -161,12 +158,7 @@ class SBTranslationTask(StreamData):
         self.sequence_generator = self.build_generator(
             [model], Namespace(**args, nbest=1)
         )
-        made = self.sequence_generator
-        if made.options.max_len_a >= 0:
-            # a search that allows the longest source no output, allows none any
-            longest = min(self.cfg.max_source_positions, LONGEST)
-            words = torch.full((1, longest), self.src_dict.unk())
-            longest_outputs(made.models, words, made.symbols, made.options)
+        check_longest(self.sequence_generator, self.cfg.max_source_positions)
 
     # for the hub interface
     check_names = staticmethod(check_names)

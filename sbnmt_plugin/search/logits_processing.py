@@ -14,6 +14,8 @@ from sbnmt_plugin.numerics import DEAD
 from sbnmt_plugin.search.beam import Batch
 from sbnmt_plugin.search.options import SearchOptions, Symbols
 
+LONGEST = 2**20  # tokens of a source that is imagined
+
 
 def longest_outputs(
     models: list[Any], source: Tensor, symbols: Symbols, options: SearchOptions
@@ -42,6 +44,22 @@ def longest_outputs(
             f"positions allow {least}: lower it or raise those"
         )
     return found.masked_fill(~words, 0)
+
+
+def check_longest(search: Any, positions: int) -> None:
+    """Refuse a search that allows no source an output, or one that is too short.
+
+    Args:
+        search: that has models, symbols and options.
+        positions: most tokens of a source.
+
+    Raises:
+        ValueError: see :func:`longest_outputs`, for the source of the longest output.
+    """
+    options, symbols = search.options, search.symbols
+    longest = min(positions, LONGEST) if options.max_len_a > 0 else 1
+    source = torch.full((1, longest), symbols.unk)
+    longest_outputs(search.models, source, symbols, options)
 
 
 def ban_repeated_ngrams(logits: Tensor, tokens: Tensor, size: int, banned: int) -> None:

@@ -40,7 +40,8 @@ class Prober(Translator):
             else:
                 groups.append(list(batch))
         if len(groups) > 1 and len(groups[-1]) == 1:
-            groups[-2] += groups.pop()
+            alone = groups.pop()
+            groups[-1] += alone
         return groups
 
 

@@ -20,10 +20,8 @@ FEWEST, POOR = 50, 10_000  # lines: of which something can be made; something go
 LINES_A_MERGE, LEAST_MERGES = 2, 200
 TOKENS_A_LINE, BATCHES, LEAST_TOKENS = 15, 10, 2000
 # what a recipe's sizes bound, report or sweep
-COUNTED = (
-    *(("train", "--max-tokens"), ("train", "--max-update")),
-    *(("bpe", "merges"), ("decode", "--beam")),
-)
+COUNTED = [("train", "--max-tokens"), ("train", "--max-update")]
+COUNTED += [("bpe", "merges"), ("decode", "--beam")]
 VALIDATIONS = 10  # of a training whose number of updates is the user's
 # of languages whose text has no blanks between words, Moses's rules separate none
 UNSEGMENTED = ("ja",)
