@@ -40,8 +40,7 @@ class Reranker(Translator):
             if str(saved or direction) != direction:
                 raise ValueError(
                     f"--{direction} must be a teacher trained with --sb-direction "
-                    f"{direction}, but {path} was trained with {saved}: give it as "
-                    f"--{saved}"
+                    f"{direction}, but {path} was trained with {saved}: give such a one"
                 )
         own = [*arguments, "--path", l2r, "--sb-direction", "l2r"]
         super().__init__(own, nbest=None)
