@@ -154,9 +154,9 @@ class Pretrained:
 
         Raises:
             FileNotFoundError: no such folder or checkpoint.
-            ValueError: a setting that nothing acts on; a damaged checkpoint, or one
-                that chooses what is read; two of different directions; two kinds of
-                narrow numbers.
+            ValueError: a setting that nothing acts on; a checkpoint in place of its
+                folder, a damaged one, or one that chooses what is read; two of
+                different directions; two kinds of narrow numbers.
         """
         model_name_or_path = os.fspath(model_name_or_path)
         data_name_or_path = os.fspath(data_name_or_path)
