@@ -1,5 +1,6 @@
 """What holds of every family, each with a twin that fails, and what of some alone."""
 
+import copy
 from argparse import Namespace
 from functools import partial
 
@@ -7,6 +8,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from commands import TWO_WAY, load, run_train
+from fairseq.modules import SinusoidalPositionalEmbedding
 from helpers import (
     enat_model,
     fake_task,
@@ -49,6 +51,43 @@ from sbnmt_plugin.tools.word_alignment import attention_of
 
 pytestmark = pytest.mark.usefixtures("float64_fairseq")
 TRANSFORMERS = [name for name in FAMILIES if name.startswith(("sb", "abd", "enat"))]
+
+
+# a search in the midst of a training
+
+
+def tables(model):
+    """Tables of positions, which fairseq makes anew where they are too short."""
+    kind = SinusoidalPositionalEmbedding
+    return [x for x in model.modules() if isinstance(x, kind)]
+
+
+def of_inference(answers):
+    """Tensors of hypotheses that may not be changed in place, as fairseq does."""
+    values = [x for own in answers for answer in own for x in answer.values()]
+    tensors = [x for x in values if isinstance(x, torch.Tensor)]
+    assert tensors
+    return [x for x in tensors if x.is_inference()]
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_a_search_leaves_ordinary_tensors_and_a_model_that_trains(name):
+    model = FAMILIES[name]()
+    twin = copy.deepcopy(model)
+    for table in tables(model):
+        table.weights = table.weights[:PAD]
+    answers = answers_of(model)
+    assert not of_inference(answers)
+    assert all(len(x.weights) > PAD for x in tables(model))
+    found, expected = gradients(copy.deepcopy(model)), gradients(twin)
+    for name, gradient in expected.items():
+        torch.testing.assert_close(found[name], gradient, **EXACT)
+
+
+def test_tensors_of_inference_are_noticed():
+    with torch.inference_mode():
+        answers = answers_of(FAMILIES["sb tanh"]())
+    assert of_inference(answers)
 
 
 # padding

@@ -99,6 +99,7 @@ class Generator(Search):
             self.tracer.close(sample, results, pointers)
         return results
 
+    @torch.inference_mode()  # views and small operations cost less
     def _translate(
         self, scorers: list[Scorer], source: Tensor, prefix: Tensor
     ) -> tuple[Pool, list[Step]]:
