@@ -48,7 +48,10 @@ def answers_of(
     results: list[list[Hypothesis]] = []
     records: list[Record] = []
     sources = sample["net_input"]["src_tokens"]
-    found = hypotheses(pool, pointers, sources, symbols, options)
+    kept = np.zeros((len(sources), pool.score[0].numel()), bool)
+    kept[:, :: pool.score.size(2)] = True  # each direction's best, for the record
+    np.put_along_axis(kept, places, True, axis=1)
+    found = hypotheses(pool, kept, pointers, sources, symbols, options)
     for entries, order in zip(found, places.tolist()):
         results.append([entries[place] for place in order if place in entries])
         best: dict[str, Hypothesis] = {}
@@ -80,17 +83,23 @@ def refuse(broken: bool, sample: dict[str, Any], place: int) -> None:
 
 def hypotheses(
     pool: Pool,
+    kept: Array,
     pointers: BackPointers,
     sources: Tensor,
     symbols: Symbols,
     options: SearchOptions,
 ) -> list[dict[int, Hypothesis]]:
-    """Make fairseq's dict of every entry, in natural order, by sentence and place.
+    """Make fairseq's dict of entries, in natural order, by sentence and place.
 
-    Places are those of :func:`pool.ranking`, so a direction's best comes first.
+    Args:
+        kept: (B, DP) bool, which places are wanted, if there is an entry.
+
+    Returns:
+        A dict for each sentence.  Places are those of :func:`pool.ranking`, so a
+        direction's best comes first.
     """
     score, ended = pool.score.cpu().numpy(), pool.ended.cpu().numpy()
-    at = np.nonzero(score > DEAD)
+    at = np.nonzero(kept.reshape(score.shape) & (score > DEAD))
     sentence, order, entry = at
     lengths, ranks = np.divmod(ended[at], pool.beam)
     totals = pointers.totals((sentence, order, ranks), lengths)
