@@ -100,6 +100,20 @@ def beginnings(streams):
     return count
 
 
+def test_of_more_texts_than_a_byte_counts_each_shows_the_first_that_began_so():
+    generator = torch.Generator().manual_seed(1)
+    inputs = torch.randint(3, (2, 300, 4), generator=generator)
+    real = torch.ones(600, 4, dtype=torch.bool)
+    live, shown = score_texts.shared_beginnings(inputs, real)
+    found = live[shown].view(4, 600).t().tolist()  # the place that each place shows
+    for b, texts in enumerate(inputs.tolist()):
+        known = {}
+        for k, text in enumerate(texts):
+            for t in range(4):
+                first = known.setdefault(tuple(text[: t + 1]), k)
+                assert found[b * 300 + k][t] == t * 600 + b * 300 + first
+
+
 def test_texts_that_have_only_a_word_in_common_are_told_apart(monkeypatch):
     monkeypatch.setattr(
         torch.Tensor, "cumprod", lambda same, dim, dtype: same.to(dtype)
