@@ -407,6 +407,10 @@ def test_fairseqs_own_transformer_initialises_where_its_dictionary_fits(data, tm
     words = ["--task", "translation", "--arch", "transformer_tiny", "--max-epoch", 1]
     path = run_train(data, tmp_path / "a", *words, "--criterion", "cross_entropy")
     run_train(data, tmp_path / "b", *SB, "--finetune-from-model", path, *words[-2:])
+    teacher = ["--arch", "transformer_tiny", "--sb-direction", "l2r"]
+    for others in teacher, ABD:
+        with pytest.raises(ValueError, match="only --arch sb_transformer adds"):
+            run_train(data, tmp_path / "c", *others, "--finetune-from-model", path)
     state = torch.load(path, weights_only=True)
     for name in ("encoder.embed_tokens", "decoder.embed_tokens"):
         weight = state["model"][f"{name}.weight"]

@@ -182,8 +182,16 @@ class Model:
                 begins anew from it, without its optimiser.
 
         Raises:
-            ValueError: with the flag.
+            ValueError: with the flag; here, one is of another task, whose dictionaries
+                lack the tags.
         """
+        for checkpoint, _ in starts:
+            if checkpoint.settings.get("sb_dictionaries") is None:
+                raise ValueError(
+                    f"{checkpoint.path} must have been trained by --task "
+                    f"sb_translation to start this architecture, but has no rows for "
+                    "the tags: only --arch sb_transformer adds them"
+                )
 
     def forced_inputs(
         self, encoder_out: Any, tokens: Tensor, directions: int
