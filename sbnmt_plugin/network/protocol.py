@@ -5,8 +5,8 @@ hypotheses, says which of them live on, and asks again.  A decoder of a new fami
 these methods and no base class; fairseq's own get them from
 :mod:`fairseq_decoder`.  Encoders read and decoders write in torch's inference mode:
 what a module keeps of it can be used in a training, but not be saved for gradients.
-From step to step it keeps a state: ours a
-:class:`kv_cache.KVCache`, for a recurrent one perhaps a matrix.
+From step to step a decoder keeps a state: ours a :class:`kv_cache.KVCache`, for a
+recurrent one perhaps a matrix.
 """
 
 from __future__ import annotations
