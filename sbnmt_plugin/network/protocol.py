@@ -3,10 +3,9 @@
 The search knows nothing of layers.  It asks a :class:`Decoder` for the next tokens of N
 hypotheses, says which of them live on, and asks again.  A decoder of a new family needs
 these methods and no base class; fairseq's own get them from
-:mod:`fairseq_decoder`.  Encoders read and decoders write in torch's inference mode:
-what a module keeps of it can be used in a training, but not be saved for gradients.
-From step to step a decoder keeps a state: ours a :class:`kv_cache.KVCache`, for a
-recurrent one perhaps a matrix.
+:mod:`fairseq_decoder`.  From step to step it keeps a state: ours a
+:class:`kv_cache.KVCache`, for a recurrent one perhaps a matrix.  Steps run in torch's
+inference mode: what a module itself keeps of one cannot be saved for gradients.
 """
 
 from __future__ import annotations

@@ -29,9 +29,8 @@ class Scorer:
     encoder_out: Any
 
     @classmethod
-    @torch.inference_mode()
     def encode(cls, model: Any, net_input: dict[str, Tensor]) -> Scorer:
-        """Let a model read a batch, whose output can have no gradient.
+        """Let a model read a batch.
 
         Args:
             model: fairseq's encoder-decoder.
