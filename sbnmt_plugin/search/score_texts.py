@@ -170,7 +170,7 @@ def shared_beginnings(inputs: Tensor, real: Tensor) -> tuple[Tensor, Tensor]:
     alike = inputs[:, :, None].eq(inputs[:, None])  # (B, K, K, T)
     alike = alike.cumprod(-1, dtype=torch.uint8)
     own = torch.arange(inputs.size(1))[:, None]
-    # the first that is alike, (B, K, T): argmax takes nine times as long
+    # the first that is alike, (B, K, T): argmax takes several times as long
     first = len(own) - (alike * (len(own) - own).short()).amax(2).long()
     live = live_places(real & first.eq(own).flatten(0, 1))
     numbers = torch.zeros(real.numel(), dtype=torch.long)
