@@ -236,13 +236,17 @@ def assert_short(package):
 
 
 def assert_docstrings_speak(package):
-    """A docstring begins with a verb or a noun, and is no clause of a sentence."""
+    """A docstring begins with a verb or a noun, and is no clause of a sentence.
+
+    Its lines end where they end in the file, for commands print them as help.
+    """
     fragments = []
     for name, path in modules(package).items():
         for node in ast.walk(tree_of(path)):
             kinds = ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef
             if isinstance(node, kinds):
-                found = re.match(r"(What|Of) .*", ast.get_docstring(node) or "")
+                text = ast.get_docstring(node) or ""
+                found = re.match(r"(What|Of) .*", text) or re.search(".{89}", text)
                 if found:
                     fragments.append(f"{name}: {found[0]}")
     assert not fragments, "\n".join(fragments)
@@ -399,6 +403,7 @@ fragments: hub: What a hub is
 fragments: hub: Of the hub
   hub.py: def f():\n    'Of the hub.'
 """
+JOINED = "fragments: hub: x x", {"hub.py": f'"""A hub.\n\n{45 * "x "}\\\n    y z"""\n'}
 LONG = "lines: hub has 302 lines", {"hub.py": DOC + "x = 1\n" * 300 + "\n"}
 
 
@@ -408,7 +413,7 @@ def broken():
         head, *lines = package.split("\n  ")
         texts = dict(re.split(": ?", line, maxsplit=1) for line in lines)
         yield head, {x: DOC + y.replace(r"\n", "\n") + "\n" for x, y in texts.items()}
-    yield LONG
+    yield from (JOINED, LONG)
 
 
 @pytest.mark.parametrize("head, files", broken())

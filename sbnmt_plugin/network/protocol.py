@@ -190,8 +190,8 @@ class Model:
             if checkpoint.settings.get("sb_dictionaries") is None:
                 raise ValueError(
                     f"{checkpoint.path} must have been trained by --task "
-                    f"sb_translation to start this architecture, but has no rows for "
-                    "the tags: only --arch sb_transformer adds them"
+                    f"sb_translation to start this architecture, but its dictionaries "
+                    "lack the tags: train it by this task"
                 )
 
     def forced_inputs(

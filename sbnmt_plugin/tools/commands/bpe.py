@@ -8,8 +8,8 @@
 
 Several texts give joint codes.  Words are what stands between white space of any kind,
 as for fairseq; one that ends in @@ is refused, for joined subwords would lose it.  -
-is standard input.  fastBPE applies codes if it is installed (pip install
---no-build-isolation fastBPE, with cython), subword-nmt otherwise, with the same result.
+is standard input.  If fastBPE is installed (scripts/install_fastbpe.sh), it applies the
+codes, otherwise subword-nmt, with the same result.
 
 Pieces of kind sentencepiece are those of a unigram model, --merges of them.  They split
 raw text, not tokens, and letters that the model has not learned into bytes, so that a

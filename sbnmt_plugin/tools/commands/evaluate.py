@@ -1,4 +1,4 @@
-"""Score a system on a recipe's test set: a row of the results table.
+r"""Score a system on a recipe's test set: a row of the results table.
 
     sbnmt evaluate results/sb.generate --text text --target de [--references 4] \
         [--lowercase | --phonemes] [--detokenise de | --raw 13a] \

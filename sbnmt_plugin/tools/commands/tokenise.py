@@ -21,7 +21,9 @@ from sbnmt_plugin.tools.tokens import changed_lines, detokenise, tokenise
 
 def main() -> None:
     parser = command.parser(__doc__)
-    parser.add_argument("--language", required=True, help="two-letter code, or none")
+    parser.add_argument(
+        "--language", required=True, help="two-letter code, none or characters"
+    )
     parser.add_argument("--lowercase", action="store_true")
     parser.add_argument("--undo", action="store_true", help="detokenise")
     parser.add_argument("input")
