@@ -10,7 +10,7 @@ from commands import ROOT
 from sbnmt_plugin.tools.results.sweep import system_and_seed
 
 BITEXT, BITEXT_CPU = "bitext/multi30k-small", "bitext/multi30k-small-cpu"
-TRIAL = "bitext/multi30k-short"
+TRIAL, TATOEBA = "bitext/multi30k-short", "bitext/tatoeba-small"
 SMALL, SETS = "multi30k/converged-small", "multi30k/sets-small"
 LARGER, NOISE = "multi30k/full", "multi30k/again-small"
 SHORT, SHORT_SEEDS = "multi30k/results-small", "multi30k/seeds-small"

@@ -21,6 +21,7 @@ from findings import (
     SHORT,
     SHORT_SEEDS,
     SMALL,
+    TATOEBA,
     TRIAL,
     TRIPLES,
     apart,
@@ -147,6 +148,16 @@ def on_the_paper():
             " and ".join(found[place] for place in places) for found in (behind, ahead)
         )
         yield f"{start} {below} behind, rescored {above} ahead"
+    paper = "sb-paper", "sb-paper+rescored"
+    gold, pseudo = (
+        [shown(apart(TATOEBA, other, row)) for row in paper] for other in (GOLD, PSEUDO)
+    )
+    lost = shown(apart(TATOEBA, GOLD, PSEUDO))
+    yield f"it is {gold[0]} behind, rescored {gold[1]}, and pseudo targets lose {lost}."
+    yield f"On Tatoeba it is **{pseudo[0]}** behind, rescored {pseudo[1]}."
+    assert read(TATOEBA)["opponent"] == PSEUDO
+    (as_trained,), (rescored,) = (rows(TATOEBA, row) for row in paper)
+    assert as_trained["p"] < LEVEL < rescored["p"]
     assert min(p["sb-paper", PSEUDO], p["sb-paper+rescored", PSEUDO]) > LEVEL
     opposed = read(LARGER)
     assert opposed["opponent"] == PSEUDO
@@ -160,12 +171,13 @@ def on_interaction():
     yield "There, rescored and untested, interaction gained "
     yield f"interaction gained {shown(gained)} and stages cost {shown(cost)} beside"
     pairs = ("sb-paper", "sb-lambda0"), ("sb-paper+rescored", "sb-lambda0+rescored")
+    runs = BITEXT_CPU, BITEXT, TRIAL, TATOEBA
     one, two = (
-        [signed(apart(run, *pair)).lstrip("+") for run in (BITEXT_CPU, BITEXT, TRIAL)]
-        for pair in pairs
+        [signed(apart(run, *pair)).lstrip("+") for run in runs] for pair in pairs
     )
     yield f"two runs of `bitext` it gains {one[0]} and {one[1]}, rescored {two[0]} and "
-    yield f"rescored {two[0]} and {two[1]}, in a short trial {one[2]} and {two[2]}."
+    yield f"rescored {two[0]} and {two[1]}, in a short trial {one[2]} and {two[2]}, "
+    yield f"on Tatoeba {one[3]} and {two[3]}."
     pair = SMALL, "sb-reader-two", "sb-lambda0"
     gained, validation = (bootstrap(*pair, text)[0] for text in (FIRST, "validation"))
     yield f"gains {shown(gained)} on test2016"
@@ -182,11 +194,11 @@ def on_cmudict():
         for name in (CMUDICT, TRIPLES)
     )
     yield f"λ = 1 costs {costs[0]} points of wrong words, and {costs[1]} rescored"
-    yield f"it costs {shorter[0]} and {shorter[1]}."
+    yield f"it costs {shorter[0]} and {shorter[1]}, the"
     paper = score(PAPER, "sb-paper", "WER"), score(TRIPLES, "sb-lambda0", "WER")
     assert "the paper's λ = 0.1" in rows(PAPER, "sb-paper")[0]["title"]
     yield "the paper's λ = 0.1"
-    yield f"costs nothing: {shown(paper[0])} % against {shown(paper[1])} %"
+    yield f"λ = 0.1 nothing: {shown(paper[0])} % against {shown(paper[1])} %"
     yield f"λ = 1 reads {shown(bits_read(CMUDICT, 'sb'), '0.01')} bits"
 
 
@@ -206,8 +218,6 @@ def on_toys():
     seeds = {x["name"]: x["mean"] for x in read("toy/seeds")["seeds"]}
     lost = seeds["sb-lambda0+rescored"] - seeds["sb-staged+rescored"]
     yield f"Stages lose {shown(lost)}."
-    behind = apart("bitext/tatoeba-small", "teacher-l2r", "sb-lambda0+rescored")
-    yield f"On Tatoeba (20,000 lines), λ = 0, rescored, is {shown(behind)} behind."
     yield f"With a beam of 8 even `sb-shift` is {shown(-lead('sb-shift', 8))} behind."
 
 
