@@ -45,10 +45,10 @@ checkpoint.
 OF_FAIRSEQ = """\
 ## How do fairseq's options behave here?
 
-* `--beam` counts the hypotheses of both directions together. It is even. Of fairseq's
-  default, 5, SB-NMT takes 4.
-* `--max-tokens` counts, per sentence, the source or twice the longer target, whichever
-  is longer. Double it to keep as many sentences per batch as a Transformer has.
+* `--beam` of SB-NMT counts the hypotheses of both directions together. It is even. Of
+  fairseq's default, 5, SB-NMT takes 4. In ENAT it counts lengths.
+* `--max-tokens` counts, per sentence, the source or the target, whichever is longer. Of
+  SB-NMT and ABD-NMT, which have two targets, twice the longer one.
 * `--lenpen` is 1 by default, in the paper 0.6. Repeat it in `--eval-bleu-args`.
 * `--prefix-size` binds the L2R half. An R2L hypothesis must end up with that prefix.
 * Lines `H-` and `P-` print log probabilities in base 2.

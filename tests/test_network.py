@@ -1,4 +1,4 @@
-"""Properties of the model (algorithm, section 7), each with a twin that fails."""
+"""Properties of the model, each with a twin that fails."""
 
 from argparse import Namespace
 

@@ -211,8 +211,8 @@ class GroupedCrossAttention(MultiheadAttention):
             incremental_state: the grid on which the rows are put.
 
         Returns:
-            rows (n, C); and the weights where asked for: (H, N, T, S), in search
-            (H, N, 1, S), with ``need_head_weights``, else their mean over the heads.
+            rows (n, C); and, in search alone and where asked for, the weights: (H, N,
+            1, S) with ``need_head_weights``, else their mean over the heads.
         """
         assert incremental_state is not None, "rows without a grid"
         grid = incremental_state

@@ -1,4 +1,4 @@
-"""Encoders: attention in the dtype of our decoders, and sources of any length."""
+"""Encoders: attention in the dtype of our decoders, and a base for families' own."""
 
 from __future__ import annotations
 
@@ -71,7 +71,10 @@ class EncoderSelfAttention(MultiheadAttention):
 
 
 class UnlimitedEncoder(FairseqEncoder):
-    """An encoder whose ``encoder_out`` is time-major, and all else sentence-major."""
+    """Base of encoders that take padding on either side, and :data:`POSITIONS` tokens.
+
+    Their ``encoder_out`` is time-major, and all else sentence-major.
+    """
 
     def words_first(self, src_tokens: Tensor) -> tuple[Tensor, Tensor]:
         """Find padding, and the order of columns that puts it behind the words.

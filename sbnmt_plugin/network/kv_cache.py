@@ -20,13 +20,13 @@ class KVCache(AttentionGrid):
 
     Nothing is moved when hypotheses are re-paired.  At every step the K hypotheses
     of a direction fill K slots; :attr:`hides` says which of them belong to whom.
-    With K = 2, after a step at which both continued hypothesis 1::
+    With K = 2, after a step at which both continued hypothesis 0::
 
         step        0  0 | 1  1       row 0 sees   x  . | x  .
-        slots       1  2 | 1  2       row 1 sees   x  . | .  x
+        slots       0  1 | 0  1       row 1 sees   x  . | .  x
 
-    and slot 2 of step 0 has no descendants.  Cached steps stay as computed with the
-    partner of their time, also after re-pairing (algorithm, section 6).
+    and slot 1 of step 0 has no descendants.  Cached steps stay as computed with the
+    partner of their time, also after re-pairing.
 
     Tensors are kept by attention module: a buffer (2, capacity · K, BD, C) of keys and
     values for self-attention, which grows by doubling, and the encoder's keys and

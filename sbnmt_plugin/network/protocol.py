@@ -111,7 +111,7 @@ class Watched(Protocol):
         """Call ``watcher`` at every step.
 
         Its arguments are fusion, queries, keys, mask, history and future of the last
-        layer: see :meth:`trace.Tracer`.
+        layer: see :class:`trace.Tracer`.
         """
 
 

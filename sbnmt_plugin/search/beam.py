@@ -112,9 +112,9 @@ def survivors(
 ) -> Candidates:
     """Select the best K candidates of each direction that do not end: the next beam.
 
-    Where fewer can live, a dead slot stays at -inf and copies rank 1's tokens, so
+    Where fewer can live, a dead slot stays at -inf and copies rank 0's tokens, so
     that its opposite has somebody to attend to.  A direction with no live
-    hypothesis repeats its rank 1's last token, for the same reason.
+    hypothesis repeats its rank 0's last token, for the same reason.
 
     Args:
         candidates: 2K per direction, at most K of which end.

@@ -3,8 +3,9 @@
 The result has the shape of fairseq's ``SequenceGenerator``: per sentence a list
 of hypotheses, best first, each a dict with ``tokens``, ``score``, ``attention``,
 ``alignment`` and ``positional_scores``, all in natural left-to-right order
-whichever direction wrote them, and with ``direction`` and ``partner_tokens``, the
-partner's live prefix at the end, in the order in which the partner wrote it.
+whichever direction wrote them, and with ``total``, the sum before the length penalty,
+``direction`` and ``partner_tokens``, the partner's live prefix at the end, in the order
+in which the partner wrote it.
 
 Score of a hypothesis, natural logarithm (fairseq prints base 2)::
 

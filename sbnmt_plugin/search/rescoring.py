@@ -5,10 +5,10 @@ With W of ``--sb-rescore`` the answers are ranked by
     score + W · (log p_l2r(y | x) + log p_r2l(y | x)) / lp(L)
 
 where score is the search's, and each p reads its own history alone: what λ = 0 makes of
-the model.  All of the pool, or its N best (``--sb-rescore-best``), are scored in one
-pass, both ways, every text of a sentence once; what the search has scored without any
-interaction is taken from it.  Not in the paper, whose answer is the best of the
-search's own scores.
+the model.  All of the pool, or its N best (``--sb-rescore-best``), are scored as given
+texts, both ways, every text of a sentence once (:mod:`score_texts`); what the search
+has scored without any interaction is taken from it.  Not in the paper, whose answer is
+the best of the search's own scores.
 """
 
 from __future__ import annotations

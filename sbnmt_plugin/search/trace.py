@@ -30,9 +30,9 @@ class TraceWriter(RecordWriter):
     """Appends a line per sentence to a file that must be new.
 
     A line holds ``id``, ``source`` and what the search was asked to do (``beam``,
-    ``pairing``, ``penalty``, ``stop``, ``answer``, ``rescore``); ``steps``; and
-    ``pool``, the finished hypotheses from which the answer, its first, was taken.  With
-    --sb-rescore their scores are the new ones: see :class:`records.RecordWriter`.
+    ``pairing``, ``penalty``, ``alpha``, ``stop``, ``answer``, ``rescore``); ``steps``;
+    and ``pool``, the finished hypotheses from which the answer, its first, was taken.
+    With --sb-rescore their scores are the new ones: see :class:`records.RecordWriter`.
 
     A step holds, per direction, its live hypotheses by rank, each with
 
