@@ -27,8 +27,8 @@ class SBTranslationConfig(TranslationConfig):
 
     sb_direction: ChoiceEnum(tuple(DIRECTIONS)) = option(  # type: ignore[valid-type]
         "both",
-        "train and decode both streams, or that of a teacher; l2r is for all systems of "
-        "one direction",
+        "train and decode both streams, or that of a teacher; l2r is for all systems "
+        "of one direction",
     )
     sb_pairing: ChoiceEnum(tuple(PAIRINGS)) = option(  # type: ignore[valid-type]
         "rank",
