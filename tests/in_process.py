@@ -133,14 +133,14 @@ SMALL = '"train": 60, "valid": 8, "test": 11'
 def shrink(
     name: str,
     folder: Path,
-    sizes: str = '"train": 6000, "valid": 200, "test": 300',
+    lines: str = '"train": 6000, "valid": 200, "test": 300',
     small: str = SMALL,
     **changes: object,
 ) -> Path:
     """Write an example's recipe with almost no data and one epoch.
 
     Args:
-        sizes: of the example's texts, as its prepare.py says them.
+        lines: of the example's texts, as its prepare.py says them.
         small: what it says instead.
         changes: of the recipe's settings; options of training are added.
     """
@@ -149,8 +149,8 @@ def shrink(
     settings["train"] |= {"--max-epoch": 1, "--keep-last-epochs": 1}
     put(folder / "recipe.yaml", yaml.safe_dump({**settings, **changes}))
     script = (example / "prepare.py").read_text()
-    assert sizes in script
-    put(folder / "prepare.py", script.replace(sizes, small))
+    assert lines in script
+    put(folder / "prepare.py", script.replace(lines, small))
     return folder
 
 

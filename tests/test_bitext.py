@@ -199,9 +199,10 @@ def test_sizes_follow_the_number_of_lines(lines, arch, merges, tokens):
 
 def test_single_options_win_over_sizes_and_updates():
     words = ["--size", "base", "--updates", 60, "--dropout", "0.4", "--max-tokens=999"]
-    train = settings_of(29_000, *words, "--max-update", 61)["train"]
+    train = settings_of(29_000, *words)["train"]
     assert train["--dropout"] == "0.4"
-    assert train["--max-update"] == "61"
+    assert train["--max-tokens"] == "999"
+    assert train["--max-update"] == 60
     assert train["--warmup-updates"] == 12
     assert train["--save-interval-updates"] == 6
     assert not train["--total-num-update"]  # its schedule has none
@@ -248,6 +249,9 @@ def test_lines_that_tokens_would_lose_are_told_of(tmp_path, capsys, torn, words,
         (["--target", "en"], "--source and --target must name two languages"),
         (["--model", "rerank"], "--model rerank must be a row with a model"),
         (["--model", "paper"], "--model paper must be a row with a model"),
+        (["--model", "multilingual"], "--model multilingual must be a row with a mo"),
+        (["--updates", "9", "--max-update", "9"], "--updates 9 sets --max-update, and"),
+        (["--disable-validation"], "^--disable-validation is chosen by the recipe"),
         (["--max-tokens", "many"], "--max-tokens must be a whole number ≥ 1, but is m"),
         (["--max-tokens", "0"], "--max-tokens must be a whole number ≥ 1, but is 0"),
         (["--max-tokens", "²"], "--max-tokens must be a whole number ≥ 1, but is ²"),

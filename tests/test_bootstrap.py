@@ -141,6 +141,12 @@ def test_the_check_of_intervals_can_fail(monkeypatch):
         assert_interval(monkeypatch, np.random.default_rng(12346))
 
 
+def test_a_seed_that_is_none_is_refused(monkeypatch):
+    monkeypatch.setenv("SACREBLEU_SEED", "-1")
+    with pytest.raises(ValueError, match=r"^SACREBLEU_SEED must be .* none, but is -1"):
+        p_of_seeds([answers(1, 0.3)], [answers(2, 0.3)])
+
+
 @pytest.mark.parametrize("seed", ["12345", "none"])
 def test_pairs_stay_pairs_whatever_the_seed(monkeypatch, seed):
     """The same mistakes leave nothing to chance; `none` draws anew for each text."""

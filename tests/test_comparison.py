@@ -97,7 +97,8 @@ def test_a_difference_has_a_sign_unless_it_rounds_to_nothing():
     [
         (("sb@2", "sb"), "a row without a seed.*leave out @2"),
         (("sb", "sb-six"), "sb-six.json must hold the results of a row"),
-        (("sb", "none"), "but has 'none'"),
+        (("sb", "none"), "^ROW must name .* but has 'none'"),
+        (("sb", "paper"), "^ROW must name ((?! paper,).)* but has 'paper'"),
         (("sb", "teacher-back"), "must translate into the target"),
         (("sb-lambda0", "sb-shift"), r"must share a seed.*\[1, 3\] and \[2\]"),
     ],

@@ -101,11 +101,14 @@ def test_another_job_of_the_same_name_is_refused(
     assert output.read_bytes() == whole
 
 
-def test_the_checkpoints_that_a_command_names_are_found():
-    words = ["data", "--path", "a.pt:b", "--x=c.pt", "--path=d=e:f.pt", "g.pt", "h"]
-    words += ["--enat-table", "table", "--nat-teacher=i", "--input", "j"]
-    found = ["a.pt", "b", "c.pt", "d=e", "f.pt", "g.pt", "table", "i"]
-    assert origin.checkpoints_in(words) == found
+def test_the_files_that_a_command_names_are_found(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    words = ["data", "--path", "a.pt:b", "--x=c", "--path=d=e:f", "g", "h:", "k" * 300]
+    found = ["a.pt", "b", "c", "d=e", "f", "g"]
+    for name in [*found, "other"]:
+        put(tmp_path / name, "w1")
+    (tmp_path / "data").mkdir()
+    assert [*origin.stamps_of(words)] == found
 
 
 def test_another_model_and_one_that_is_missing_make_another_job(tmp_path):
@@ -274,6 +277,18 @@ def test_a_source_without_a_score_by_another_engine_is_listed(
     output = translated("--engine", "ctranslate2", text=text)
     assert [row[0] for row in rows_of(output)] == ["0", "2"]
     assert rows_of(f"{output}.skipped") == [["1", "the model gives no finite score"]]
+
+
+def test_a_fault_of_another_engine_is_explained(translated, monkeypatch):
+    pytest.importorskip("ctranslate2")
+    from sbnmt_plugin.tools.models.converted import Converted
+
+    def search(*_):
+        raise RuntimeError("no memory")
+
+    monkeypatch.setattr(Converted, "search", search)
+    with pytest.raises(ValueError, match=r"CTranslate2 fails with .* \(no memory\)"):
+        translated("--engine", "ctranslate2")
 
 
 def test_another_engine_refuses_interaction(translated, trained):

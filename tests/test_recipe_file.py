@@ -25,6 +25,12 @@ from sbnmt_plugin.tools.commands import recipe as run_recipe
         ({"average": "ten"}, "average must be"),
         ({"average": True}, "average must be a whole number, but is True"),
         ({"average": -1}, "average must be ≥ 0, but is -1"),
+        (
+            {"average": 0, "systems": {"sb": {"--disable-validation": None}}},
+            "average must be ≥ 1 with --disable-validation, .*, but is 0",
+        ),
+        ({"sizes": None}, ": sizes must be keys and values, but is None"),
+        ({"sizes": "abc"}, ": sizes must be keys and values, but is 'abc'"),
         ({"jobs": 0}, "jobs must be ≥ 1, but is 0"),
         ({"rescore": "1"}, "rescore must be a whole number or a number, but is '1'"),
         ({"decode": "--beam 4"}, "decode must be a list, but is '--beam 4'"),
@@ -73,6 +79,9 @@ def test_a_recipe_must_be_whole(tmp_path):
         call(run_recipe, tmp_path, "--work", tmp_path / "work")
     put(tmp_path / "recipe.yaml", "source: de")
     with pytest.raises(ValueError, match="must have the key target, but has not"):
+        call(run_recipe, tmp_path, "--work", tmp_path / "work")
+    put(tmp_path / "recipe.yaml", "pseudo: [2024-13-45]")
+    with pytest.raises(ValueError, match=r"\.yaml must be YAML, but is not: month"):
         call(run_recipe, tmp_path, "--work", tmp_path / "work")
     put(tmp_path / "recipe.yaml", "")
     with pytest.raises(ValueError, match="must hold keys and values"):

@@ -263,7 +263,7 @@ def test_a_sweep_that_lacks_a_sentence_is_not_scored(monkeypatch, searches, work
 
 def test_the_sweep_takes_rows_of_a_recipe(searches, work, capsys):
     """As the recipe decodes them: direction, seed and rescoring."""
-    own = "teacher-back", "enat-phrase", "rerank@2"
+    own = "teacher-back", "enat-phrase", "rerank@2", "multilingual"
     run = work("sb", "sb@2", "teacher-r2l", *own, rescore=2)
     rows = ["sb", "sb+rescored@2", "teacher-r2l"]
     runs = run("--beams", "2", rows=rows)

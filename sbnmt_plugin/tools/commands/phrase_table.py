@@ -69,7 +69,7 @@ def parsed() -> argparse.Namespace:
     add = parser.add_argument
     add("--source", required=True, help="training text, as binarised")
     add("--target", required=True, help="its translation")
-    add("--output", required=True, help="the table, a new file")
+    add("--output", required=True, help="file of the table")
     add("--alignments", help="links of another aligner, not eflomal's")
     add("--keep-alignments", help="file to write eflomal's links to")
     add(

@@ -80,11 +80,10 @@ def parsed() -> argparse.Namespace:
 
 def begun(args: argparse.Namespace, search: dict[str, object]) -> dict[str, str]:
     """Return what must be the same for a command to go on with what it has written."""
-    path = Path(args.input).resolve()
-    known = args.input != STANDARD_INPUT and path.is_file()
+    known = args.input != STANDARD_INPUT and Path(args.input).is_file()
     return {
         "model": sha256_of(args.model / NAME),
-        "input": f"{path}, {path.stat().st_size} bytes" if known else "a stream",
+        "input": sha256_of(args.input) if known else "a stream",
         "options": json.dumps([search, args.dtype, args.nbest, args.scores]),
     }
 

@@ -229,8 +229,14 @@ class ConvertedSearch:
     def generate(
         self, models: Any, sample: dict[str, Any], **_: Any
     ) -> list[list[dict[str, Any]]]:
-        """Translate a batch: see :meth:`registry.Search.generate`."""
-        answers = self.engine.search(self.sources(sample))
+        """Translate a batch: see :meth:`registry.Search.generate`.
+
+        Raises:
+            FloatingPointError: the model gives no finite score.
+            ValueError: CTranslate2 fails.
+        """
+        with self.engine.model.explained():
+            answers = self.engine.search(self.sources(sample))
         if not all(answers):
             raise FloatingPointError("the model gives no finite score")
         return [

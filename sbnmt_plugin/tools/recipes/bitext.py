@@ -12,6 +12,7 @@ from sbnmt_plugin.tools.command import AtLeastOne
 from sbnmt_plugin.tools.command_names import PLUGIN
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe, sizes_of
 from sbnmt_plugin.tools.recipes.rows import Row, asked_rows
+from sbnmt_plugin.tools.recipes.systems.system import MULTILINGUAL
 
 BPE, SENTENCEPIECE = "bpe", "sentencepiece"
 MODEL = "sb-lambda0+rescored"  # unless another row is significantly better
@@ -27,9 +28,10 @@ VALIDATIONS = 10  # of a training whose number of updates is the user's
 UNSEGMENTED = ("ja",)
 LANGUAGE = re.compile("[A-Za-z0-9][A-Za-z0-9_]*")
 WIDER = ("--cpu", "--bf16", "--amp")  # of which none goes with --fp16
-# options of fairseq-train that tie a run's steps together
+# options of fairseq-train that tie a run's steps together, or part them
 OWN = "--save-dir --no-save --restore-file --finetune-from-model --continue-once "
-OWN += "--user-dir --task --criterion --arch -a --sb-direction --seed --log-format"
+OWN += "--user-dir --task --criterion --arch -a --sb-direction --seed --log-format "
+OWN += "--disable-validation"
 SPELT_HERE = {"-s": "--source", "-t": "--target"}
 SPELT_HERE |= {f"{flag}-lang": flag for flag in SPELT_HERE.values()}
 
@@ -155,10 +157,14 @@ def model_row(name: str) -> Row:
 
 
 def can_be_model(row: Row) -> bool:
-    """Check whether a row's model is one that a folder can hold."""
+    """Check whether a row's model is one that a folder can hold.
+
+    A multilingual one is not: its sets have both languages on each side.
+    """
     system = row.system
     own = system.back or system.decode or system.table
-    return bool(system.data) and not own and system.user_dir == PLUGIN
+    trained = system.data not in ("", MULTILINGUAL)
+    return trained and not own and system.user_dir == PLUGIN
 
 
 def subwords_of(args: argparse.Namespace) -> tuple[str, str]:
@@ -229,6 +235,11 @@ def settings(
         train["--cpu" if on_cpu else "--fp16"] = None
         if on_cpu:  # a loader's process would take as much memory as the training
             train["--num-workers"] = 0
+    if args.updates and "--max-update" in args.options:
+        raise ValueError(
+            f"--updates {args.updates} sets --max-update, and what follows from it: "
+            "give one of both"
+        )
     asked = str(args.options.get("--max-update", ""))
     if updates := args.updates or (asked.isdecimal() and int(asked)):
         changes = {"--max-update": updates, "--total-num-update": updates}

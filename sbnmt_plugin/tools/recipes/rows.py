@@ -29,13 +29,14 @@ class Row:
     rescored: bool = False
 
     @classmethod
-    def parse(cls, name: str, where: str = "--rows") -> Row:
+    def parse(cls, name: str, where: str = "--rows", groups: Iterable[str] = ()) -> Row:
         """Return the row of a name: ``sb+rescored@2`` or ``sb@2+rescored``.
 
         A row without a number has seed 1.
 
         Args:
             where: the name stands, for the messages.
+            groups: that may stand there too.
 
         Raises:
             ValueError: there is no such row.
@@ -43,7 +44,7 @@ class Row:
         found = NAME.fullmatch(re.sub(r"(@\d+)(\+\w+)$", r"\2\1", name))
         if not found or found[1] not in SYSTEMS:
             raise ValueError(
-                f"{where} must name {', '.join([*trained_systems(), *GROUPS])}, or one "
+                f"{where} must name {', '.join([*trained_systems(), *groups])}, or one "
                 f"of the systems with a seed, as in sb@2, or rescored, as in "
                 f"sb{RESCORED}, but has {name!r}"
             )
@@ -124,7 +125,7 @@ def asked_rows(names: Iterable[str], where: str = "--rows") -> list[Row]:
         ValueError: a name that is unknown, or a row that is no longer trained.
     """
     members = [member for name in names for member in GROUPS.get(name, [name])]
-    found = {name: Row.parse(name, where) for name in members}
+    found = {name: Row.parse(name, where, GROUPS) for name in members}
     for name, row in found.items():
         if row.system.remedy:
             raise ValueError(

@@ -50,8 +50,18 @@ def statistics(
 
 
 def seed() -> str:
-    """Return sacreBLEU's seed, as it writes it: a number, or ``none``."""
-    return os.environ.get("SACREBLEU_SEED", "12345").lower()
+    """Return sacreBLEU's seed, as it writes it: a number, or ``none``.
+
+    Raises:
+        ValueError: it is neither.
+    """
+    found = os.environ.get("SACREBLEU_SEED", "12345").lower()
+    if found != "none" and not found.isdecimal():
+        raise ValueError(
+            f"SACREBLEU_SEED must be a whole number ≥ 0, or none, but is {found}: "
+            "change the environment"
+        )
+    return found
 
 
 def signature(metric: Metric) -> str:

@@ -56,7 +56,7 @@ class Runs:
         Raises:
             FileNotFoundError, ValueError: there is none, or no comparison with others.
         """
-        row = Row.parse(name)
+        row = Row.parse(name, where="ROW")
         if "@" in name:
             raise ValueError(
                 f"{name} must be a row without a seed, all of its seeds are compared: "
