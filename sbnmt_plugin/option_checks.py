@@ -99,7 +99,8 @@ def check_model(cfg: SBTranslationConfig, model: Any, settings: Any) -> None:
 
     Raises:
         ValueError: a one-directional architecture for two streams or the other way
-            round; noise that fairseq computes on a GPU alone.
+            round; noise that fairseq computes on a GPU alone; a width that its
+            matrix of embeddings has not.
     """
     noise = getattr(settings, "quant_noise_scalar", 0)
     if noise and not torch.cuda.is_available():
@@ -107,6 +108,14 @@ def check_model(cfg: SBTranslationConfig, model: Any, settings: Any) -> None:
             "--quant-noise-scalar must be 0 without a GPU, in training and decoding, "
             f"but is {noise} instead: train without it, or use a GPU"
         )
+    width = getattr(settings, "decoder_embed_dim", None)
+    narrow = getattr(settings, "decoder_output_dim", width)
+    for name in "share_all_embeddings", "share_decoder_input_output_embed":
+        if getattr(settings, name, False) and narrow != width:
+            raise ValueError(
+                f"--decoder-output-dim {narrow} is not for {flag_of(name)}, whose "
+                f"matrix has --decoder-embed-dim {width}: leave one of both out"
+            )
     wanted = str(cfg.sb_direction)
     name = getattr(settings, "arch", None) or getattr(settings, "_name", "?")
     if wanted == "r2l" and (reason := said(model, "never_r2l")):

@@ -209,7 +209,6 @@ def enat_args(**options):
         ({"enat_align_weight": 0.0}, "--enat-align-weight 0 is for --enat-input map"),
         ({"enat_adversary_weight": 2.0}, "--enat-adversary-weight 2 is for --enat-inp"),
         ({"no_token_positional_embeddings": True}, "--no-token-positional-embeddings"),
-        ({"decoder_output_dim": 6}, "--decoder-output-dim 6 is not for an enat_tran"),
     ],
 )
 def test_what_the_family_cannot_be_is_refused(options, words):

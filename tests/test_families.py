@@ -174,6 +174,20 @@ def test_architectures_of_both_directions_are_named():
         check_model(cfg, Namespace(bidirectional=True), settings)
 
 
+@pytest.mark.parametrize("family", ["sb_transformer_tiny", "transformer_tiny"])
+@pytest.mark.parametrize("shared", ["all", "decoder_input_output"])
+def test_tied_embeddings_have_one_width(family, shared):
+    direction = "both" if family.startswith("sb") else "l2r"
+    cfg = task_config()(sb_direction=direction)
+    settings = Namespace(arch=family, decoder_embed_dim=8, decoder_output_dim=6)
+    model = Namespace(bidirectional=direction == "both")
+    check_model(cfg, model, settings)
+    flag = f"share_{shared}_embeddings".replace("output_embeddings", "output_embed")
+    tied = Namespace(**vars(settings), **{flag: True})
+    with pytest.raises(ValueError, match=r"^--decoder-output-dim 6 is not for --share"):
+        check_model(cfg, model, tied)
+
+
 def test_noise_that_needs_a_gpu_is_refused_without(monkeypatch):
     cfg = Namespace(sb_direction="l2r")
     settings = Namespace(arch="transformer", quant_noise_scalar=0.1)

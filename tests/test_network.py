@@ -247,6 +247,13 @@ def test_rows_without_padding_come_back():
     assert full.live is None and full.give(full.take(x)).equal(x)
 
 
+def test_features_are_what_logits_are_made_of(model):
+    prev = streams(model)
+    features = model.extract_features(**source(model), prev_output_tokens=prev)[0]
+    found = model.decoder.output_layer(features)
+    torch.testing.assert_close(found, logits(model, prev), **EXACT)
+
+
 def decode_step_by_step(model, prev, beam=1, pairing="rank"):
     """Compute the logits of every step with a cache; ranks stay as they are."""
     net_input = source(model)

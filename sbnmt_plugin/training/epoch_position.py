@@ -43,14 +43,15 @@ class ResumableIterator(EpochBatchIterator):
         """All batches of an epoch, as many for each process.
 
         fairseq gives some processes an empty last one, and then leaves out all labels
-        of theirs in that update, or leaves the last batches of others out.
+        of theirs in that update, or leaves the last batches of others out.  So it still
+        is where no batch has two sentences.
         """
         if self._frozen_batches is None:
             batches: list[Any] = list(super().frozen_batches)
             while len(batches) % self.num_shards:
                 place = max(range(len(batches)), key=lambda i: len(batches[i]))
                 half = len(batches[place]) // 2
-                if not half:  # fewer sentences than processes
+                if not half:
                     break
                 halves = batches[place][:half], batches[place][half:]
                 batches[place : place + 1] = halves

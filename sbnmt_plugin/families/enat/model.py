@@ -11,7 +11,8 @@ Decoder Input, AAAI 2019.  All words are predicted at once (eq. 3, 4), by
   data brings as ``lookup_tokens``.
 
 One dictionary and one matrix of embeddings serve both languages.  How many words there
-are is a multiple of the input's: α, of all that was trained on, is counted in training.
+are is a multiple of the input's: α is counted in training, over all that one process
+has read.
 
 Departs from the paper, which sets α by hand, to 1.1 from English and 0.9 into it.
 """
@@ -88,7 +89,7 @@ class ENATModel(FamilyTransformer):
         if str(args.enat_input) == MAP:
             weights = args.enat_align_weight, args.enat_adversary_weight
             self.mapping = Mapping(decoder.embed_dim, *weights)
-        # tokens of all training so far, with </s>; whole numbers survive half()
+        # tokens that this process has trained on, with </s>; whole numbers survive half()
         self.register_buffer("tokens_written", torch.zeros((), dtype=torch.int64))
         self.register_buffer("tokens_read", torch.zeros((), dtype=torch.int64))
 
@@ -117,12 +118,6 @@ class ENATModel(FamilyTransformer):
             raise ValueError(
                 "--no-token-positional-embeddings is not for an enat_transformer, "
                 "which tells its words apart by their positions: leave it out"
-            )
-        if args.decoder_output_dim != args.decoder_embed_dim:
-            raise ValueError(
-                f"--decoder-output-dim {args.decoder_output_dim} is not for an "
-                "enat_transformer, whose words have --decoder-embed-dim "
-                f"{args.decoder_embed_dim}: leave it out"
             )
 
     @classmethod
