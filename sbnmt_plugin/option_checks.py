@@ -110,10 +110,10 @@ def check_model(cfg: SBTranslationConfig, model: Any, settings: Any) -> None:
         )
     width = getattr(settings, "decoder_embed_dim", None)
     narrow = getattr(settings, "decoder_output_dim", width)
-    for name in "share_all_embeddings", "share_decoder_input_output_embed":
-        if getattr(settings, name, False) and narrow != width:
+    for tied in "share_all_embeddings", "share_decoder_input_output_embed":
+        if getattr(settings, tied, False) and narrow != width:
             raise ValueError(
-                f"--decoder-output-dim {narrow} is not for {flag_of(name)}, whose "
+                f"--decoder-output-dim {narrow} is not for {flag_of(tied)}, whose "
                 f"matrix has --decoder-embed-dim {width}: leave one of both out"
             )
     wanted = str(cfg.sb_direction)

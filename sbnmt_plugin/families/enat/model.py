@@ -89,7 +89,7 @@ class ENATModel(FamilyTransformer):
         if str(args.enat_input) == MAP:
             weights = args.enat_align_weight, args.enat_adversary_weight
             self.mapping = Mapping(decoder.embed_dim, *weights)
-        # tokens that this process has trained on, with </s>; whole numbers survive half()
+        # tokens that this process trained on, with </s>; such numbers survive half()
         self.register_buffer("tokens_written", torch.zeros((), dtype=torch.int64))
         self.register_buffer("tokens_read", torch.zeros((), dtype=torch.int64))
 

@@ -75,22 +75,24 @@ def take(args: argparse.Namespace, others: Sequence[str]) -> None:
     """Take words that are no options of ours as ``args.options`` of fairseq-train.
 
     Raises:
-        ValueError: a word that belongs to no flag, or a flag that is the recipe's.
+        ValueError: a word that belongs to no flag, a flag that is the recipe's, or two
+            numbers of updates.
     """
     flag, args.options = "", {}
     for word in others:
-        name = word.partition("=")[0]
+        name, equals, value = word.partition("=")
         if name in SPELT_HERE:
             raise ValueError(f"{name} must be {SPELT_HERE[name]} for a recipe")
         if name in OWN.split():
             raise ValueError(f"{name} is chosen by the recipe: leave it out")
         if word.startswith("--"):
-            flag, equals, value = word.partition("=")
-            args.options[flag] = value if equals else None
+            flag, args.options[name] = name, value if equals else None
         elif flag and args.options[flag] is None:
             args.options[flag] = word
         else:
             raise ValueError(f"{word} must follow an option of one value: leave it out")
+    if args.updates and "--max-update" in args.options:
+        raise ValueError("--updates sets --max-update: give one of both")
 
 
 def given(args: argparse.Namespace) -> list[str]:
@@ -157,13 +159,10 @@ def model_row(name: str) -> Row:
 
 
 def can_be_model(row: Row) -> bool:
-    """Check whether a row's model is one that a folder can hold.
-
-    A multilingual one is not: its sets have both languages on each side.
-    """
+    """Check whether a row's model is one that a folder can hold."""
     system = row.system
     own = system.back or system.decode or system.table
-    trained = system.data not in ("", MULTILINGUAL)
+    trained = system.data not in ("", MULTILINGUAL)  # of which each side has both
     return trained and not own and system.user_dir == PLUGIN
 
 
@@ -193,9 +192,8 @@ def subwords_of(args: argparse.Namespace) -> tuple[str, str]:
 
 def size_of(args: argparse.Namespace, lines: int) -> str:
     """Return the size that is asked for, or the largest that so many lines suffice."""
-    return (
-        args.size or [name for name, size in SIZES.items() if lines >= size.lines][-1]
-    )
+    enough = [name for name, size in SIZES.items() if lines >= size.lines]
+    return args.size or enough[-1]
 
 
 def settings(
@@ -235,20 +233,13 @@ def settings(
         train["--cpu" if on_cpu else "--fp16"] = None
         if on_cpu:  # a loader's process would take as much memory as the training
             train["--num-workers"] = 0
-    if args.updates and "--max-update" in args.options:
-        raise ValueError(
-            f"--updates {args.updates} sets --max-update, and what follows from it: "
-            "give one of both"
-        )
     asked = str(args.options.get("--max-update", ""))
     if updates := args.updates or (asked.isdecimal() and int(asked)):
         changes = {"--max-update": updates, "--total-num-update": updates}
         bounds = {"--warmup-updates": updates // 5}
         for kind in "validate", "save":
             bounds[f"--{kind}-interval-updates"] = updates // VALIDATIONS
-        changes |= {
-            k: min(train.get(k, most), max(1, most)) for k, most in bounds.items()
-        }
+        changes |= {k: min(train.get(k, n), max(1, n)) for k, n in bounds.items()}
         train |= {flag: n for flag, n in changes.items() if train.get(flag)}
     if not args.options.keys().isdisjoint(WIDER):
         train.pop("--fp16", None)
@@ -268,8 +259,7 @@ def texts(args: argparse.Namespace) -> dict[str, Any]:
     source, target = languages(args)
     if others := [x for x in args.characters if x not in (source, target)]:
         raise ValueError(
-            f"--characters must name --source or --target, {source} or {target}, but "
-            f"has {others[0]}"
+            f"--characters must name {source} or {target}, but has {others[0]}"
         )
     pieces = subwords_of(args)[0] == SENTENCEPIECE
     plain = args.no_tokenise or pieces
