@@ -78,13 +78,16 @@ def score_of(model, sentence):
     return score
 
 
-def assert_as_reference(model, beam, direction=L2R, max_len=6, **options):
+def assert_as_reference(
+    model, beam, direction=L2R, max_len_a=0, max_len_b=6, **options
+):
     words = model.decoder.dictionary
     generator = make_generator(
         [model],
         (direction,),
         beam=beam,
-        max_len_b=max_len,
+        max_len_a=max_len_a,
+        max_len_b=max_len_b,
         penalty=gnmt(0.6),
         no_repeat_ngram_size=0,
         **options,
@@ -96,7 +99,7 @@ def assert_as_reference(model, beam, direction=L2R, max_len=6, **options):
             eos=words.eos(),
             never=set(generator.symbols.never),
             beam=beam,
-            max_len=max_len,
+            max_len=max_len_a * LENGTHS[sentence] + max_len_b,
             directions=(direction,),
             **options,
         )
@@ -111,6 +114,11 @@ def assert_as_reference(model, beam, direction=L2R, max_len=6, **options):
 def test_any_decoder_goes_through_the_same_search(name, beam, stop):
     for direction in L2R, R2L:
         assert_as_reference(MODELS[name](), beam, direction, stop=stop)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_sentences_leave_one_after_the_other(name):
+    assert_as_reference(MODELS[name](), 3, max_len_a=1, max_len_b=-1)
 
 
 def test_each_is_seen_as_what_it_is():

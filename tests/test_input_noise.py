@@ -1,7 +1,9 @@
 """Noise in the partner's text in training, and the bits that are read of it."""
 
 import re
+from collections import deque
 from itertools import pairwise
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -15,7 +17,7 @@ from sbnmt_plugin.layout import L2R, R2L
 from sbnmt_plugin.symbols import TAGS
 from sbnmt_plugin.task import SBTranslationTask
 from sbnmt_plugin.training.dataset import SBLanguagePairDataset
-from sbnmt_plugin.training.input_noise import PartnerNoise
+from sbnmt_plugin.training.input_noise import EDITS, PartnerNoise
 from sbnmt_plugin.training.read_bits import read_bits
 
 WORDS = torch.arange(100, 130)
@@ -82,6 +84,26 @@ def test_all_kinds_of_edits_occur():
         moved += old != sorted(old)
         gone += any(b - a > 1 for a, b in pairwise(old))
     assert new and moved and gone
+
+
+@pytest.mark.parametrize(
+    ("chance", "kind", "waiting", "expected"),
+    [
+        (0.0, "insert", [1, 2], [9, 2]),  # half of all edits substitute a word
+        (1.0, "insert", [1, 2], [9, 1, 2]),
+        (1.0, "delete", [1, 2], [2]),
+        (1.0, "swap", [1, 2], [2, 1]),
+        (1.0, "insert", [1], [9, 1]),
+        (1.0, "delete", [1], [9]),
+        (1.0, "swap", [1], [9]),
+    ],
+)
+def test_an_edit_is_what_its_name_says(chance, kind, waiting, expected):
+    found = deque(waiting)
+    random = mock.Mock(random=lambda: chance)
+    random.integers.side_effect = [0, EDITS.index(kind)]
+    PartnerNoise(1.0, 1)._edit(found, random, [9])
+    assert [*found] == expected
 
 
 def test_noise_depends_on_seed_epoch_sentence_and_direction_alone():
@@ -184,6 +206,7 @@ def test_bits_are_read_by_a_model_that_reads_only():
     sample = batch(sb_model())
     reads = read_bits(sb_model(sb_lambda=0.9), [sample], 1)
     assert all(abs(value) > 1e-3 for value in reads.values())
+    assert read_bits(sb_model(sb_lambda=0.9), [sample] * 2, 1) == pytest.approx(reads)
     blind = read_bits(sb_model(sb_lambda=0.0), [sample], 1)
     assert all(abs(value) < 1e-12 for value in blind.values())
 
