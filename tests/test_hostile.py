@@ -21,6 +21,7 @@ from sbnmt_plugin import checkpoints
 from sbnmt_plugin.families.enat.search import load_teacher
 from sbnmt_plugin.model import SBTransformerModel
 from sbnmt_plugin.tools.commands import average
+from sbnmt_plugin.tools.models.description import parsed
 from sbnmt_plugin.tools.models.folder import load as load_folder
 from sbnmt_plugin.tools.translator import Translator
 from sbnmt_plugin.training.checksums import sha256_of
@@ -407,6 +408,11 @@ def code_in_the_description(folder, told):
     return f"engine: !!python/object/apply:os.system ['touch {CANARY}']\n"
 
 
+def norwegian(folder, told):
+    """What YAML takes a bare no for."""
+    told["source"]["language"] = False
+
+
 def aliases(folder, told):
     """A few lines that stand for a million of values."""
     rows = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
@@ -446,6 +452,7 @@ FOLDERS = {
     outside("{}/dict.en.txt"): "files must name files in the folder itself",
     other_language: r"source.language must be a text of the form .*x/../../en",
     flag: "source.language must be a text of the form .*--user-dir=hostile_user",
+    norwegian: "source.language must be a text of the form .*False",
     interpolated: "source.language must be a text of the form .*oc.env:HOME",
     unlisted: "files must have dict.en.txt",
     broken_number: r"must be YAML of plain values \(",
@@ -461,6 +468,13 @@ FOLDERS = {
     another_type: "search.beam",
     no_number: "search.lenpen",
 }
+
+
+def test_many_keys_are_no_levels(tmp_path):
+    many = {f"key{i}": [] for i in range(30)}
+    path = tmp_path / "model.yaml"
+    path.write_text(yaml.safe_dump(many))
+    assert parsed(path) == many
 
 
 @pytest.mark.parametrize(("change", "message"), FOLDERS.items(), ids=name_of)

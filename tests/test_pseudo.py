@@ -260,6 +260,12 @@ def test_another_engine_refuses_what_it_would_not_do(translated, words):
         translated("--engine", "ctranslate2", *words)
 
 
+def test_another_engine_refuses_an_ensemble(translated, teacher):
+    pytest.importorskip("ctranslate2")
+    with pytest.raises(ValueError, match="--engine ctranslate2 takes one model in"):
+        translated("--engine", "ctranslate2", path=f"{teacher}:{teacher}")
+
+
 def test_a_source_without_a_score_by_another_engine_is_listed(
     translated, tmp_path, monkeypatch
 ):

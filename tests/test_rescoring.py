@@ -215,6 +215,21 @@ def test_generate_writes_all_parts_into_the_records(data, trained, tmp_path):
         assert best["score"] == pytest.approx(wanted, abs=1e-4)
 
 
+def test_records_have_what_the_other_direction_gives(data, trained, tmp_path):
+    """Also of a direction's best that is not among the answers."""
+    path = tmp_path / "records.jsonl"
+    words = ["--lenpen", 0, "--sb-rescore", 2, "--sb-rescore-best", 1, "--sb-records"]
+    run_generate(data, trained, *words, path)
+    found = 0
+    for line in path.read_text().splitlines():
+        record = json.loads(line)
+        for best in filter(None, (record["l2r"], record["r2l"])):
+            wanted = best["pool_score"] + 2 * (best["l2r"] + best["r2l"])
+            assert best["score"] == pytest.approx(wanted, abs=1e-4)
+            found += 1
+    assert found > len(path.read_text().splitlines())
+
+
 def test_validation_and_python_know_the_option(data, tmp_path):
     from sbnmt_plugin.families.sb.model import SBTransformerModel
 

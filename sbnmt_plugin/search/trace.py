@@ -229,7 +229,7 @@ def ended_at(pool: Pool, place: int, length: int) -> list[Entry]:
         {"direction": name, "score": rounded(score), "length": length, "rank": rank}
         for name, *entries in zip(NAMES, *columns)
         for score, ended, rank in zip(*entries)
-        if ended == length and score > DEAD
+        if ended == length
     ]
 
 
