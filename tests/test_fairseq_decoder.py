@@ -127,6 +127,10 @@ def test_each_is_seen_as_what_it_is():
     assert type(found["lstm"]) is FairseqDecoder
     assert type(found["ba_nmt"]) is RNNSearchDecoder
     assert type(found["two_way"]) is TwoWayDecoder
+    changed = transformer()
+    layer = changed.decoder.layers[0]
+    layer.__class__ = type("Other", (type(layer),), {})  # whose forward nobody knows
+    assert type(searchable(changed)) is FairseqDecoder
 
 
 STUCK = {
