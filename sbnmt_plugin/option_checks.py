@@ -114,7 +114,7 @@ def check_model(cfg: SBTranslationConfig, model: Any, settings: Any) -> None:
         if getattr(settings, tied, False) and narrow != width:
             raise ValueError(
                 f"--decoder-output-dim {narrow} is not for {flag_of(tied)}, whose "
-                f"matrix has --decoder-embed-dim {width}: leave one of both out"
+                f"matrix has --decoder-embed-dim {width}: leave it out"
             )
     wanted = str(cfg.sb_direction)
     name = getattr(settings, "arch", None) or getattr(settings, "_name", "?")

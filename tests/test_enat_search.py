@@ -180,7 +180,6 @@ def test_numbers_that_are_none_are_an_error():
     [
         ({"no_repeat_ngram_size": 2}, "--no-repeat-ngram-size"),
         ({"stop": "first"}, "--sb-stop first"),
-        ({"stop": "bound"}, "--sb-stop bound"),
         ({"unkpen": 1.0}, "--unkpen"),
         ({"print_alignment": "hard"}, "--print-alignment"),
     ],

@@ -101,14 +101,11 @@ def test_another_job_of_the_same_name_is_refused(
     assert output.read_bytes() == whole
 
 
-def test_the_files_that_a_command_names_are_found(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    words = ["data", "--path", "a.pt:b", "--x=c", "--path=d=e:f", "g", "h:", "k" * 300]
-    found = ["a.pt", "b", "c", "d=e", "f", "g"]
-    for name in [*found, "other"]:
-        put(tmp_path / name, "w1")
-    (tmp_path / "data").mkdir()
-    assert [*origin.stamps_of(words)] == found
+def test_the_checkpoints_that_a_command_names_are_found():
+    words = ["data", "--path", "a.pt:b", "--x=c.pt", "--path=d=e:f.pt", "g.pt", "h"]
+    words += ["--enat-table", "table", "--nat-teacher=i", "--input", "j"]
+    found = ["a.pt", "b", "c.pt", "d=e", "f.pt", "g.pt", "table", "i"]
+    assert origin.checkpoints_in(words) == found
 
 
 def test_another_model_and_one_that_is_missing_make_another_job(tmp_path):
@@ -123,6 +120,15 @@ def test_another_model_and_one_that_is_missing_make_another_job(tmp_path):
     gone = jobs.describe_job(["a"], ["--path", str(model)])
     for known, found in (now, newer), (now, gone), (gone, now):
         assert origin.differences(known, found) == [f"another {model}"]
+
+
+def test_a_model_that_no_option_names_belongs_to_a_job(tmp_path):
+    model = str(put(tmp_path / "m", "weights"))
+    now = jobs.describe_job(["a"], [model], [model])
+    assert list(now["models"]) == [model]
+    put(Path(model), "other weights")
+    newer = jobs.describe_job(["a"], [model], [model])
+    assert origin.differences(now, newer) == [f"another {model}"]
 
 
 @pytest.mark.parametrize("content", ["", "{", "3", '{"id": 1}', "\xff"])

@@ -27,7 +27,7 @@ from sbnmt_plugin.tools.commands import recipe as run_recipe
         ({"average": -1}, "average must be ≥ 0, but is -1"),
         (
             {"average": 0, "systems": {"sb": {"--disable-validation": None}}},
-            "average must be ≥ 1 with --disable-validation, .*, but is 0",
+            " must have average ≥ 1 with --disable-validation, by which sb has no best",
         ),
         ({"sizes": None}, ": sizes must be keys and values, but is None"),
         ({"sizes": "abc"}, ": sizes must be keys and values, but is 'abc'"),

@@ -263,7 +263,7 @@ def test_a_sweep_that_lacks_a_sentence_is_not_scored(monkeypatch, searches, work
 
 def test_the_sweep_takes_rows_of_a_recipe(searches, work, capsys):
     """As the recipe decodes them: direction, seed and rescoring."""
-    own = "teacher-back", "enat-phrase", "rerank@2", "multilingual"
+    own = "teacher-back", "enat-phrase", "rerank@2"
     run = work("sb", "sb@2", "teacher-r2l", *own, rescore=2)
     rows = ["sb", "sb+rescored@2", "teacher-r2l"]
     runs = run("--beams", "2", rows=rows)
@@ -280,6 +280,16 @@ def test_the_sweep_takes_rows_of_a_recipe(searches, work, capsys):
     # its twin's, where both are trained in one way
     run("--beams", "2", rows=["sb-tanh-0.1+rescored"])
     assert searches.settings()[-1][0] == "sb"
+
+
+def test_a_multilingual_row_is_swept_on_its_test_set_alone(searches, work):
+    run = work("multilingual", "sb")
+    run("--beams", "2")
+    assert [row for row, *_ in searches.settings()] == ["multilingual", "sb"]
+    refused(
+        "--rows multilingual has both", run, "--beams", "2", "--gen-subset", "valid"
+    )
+    run("--beams", "2", "--gen-subset", "valid", rows=["sb"])
 
 
 def test_the_sweep_of_another_set_has_its_references(tmp_path, searches, work):

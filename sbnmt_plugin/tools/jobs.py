@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import chain, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -83,12 +83,19 @@ def merge(shards: list[Path], count: int, output: Path) -> tuple[int, int]:
     return found["text"], found["skipped"]
 
 
-def describe_job(lines: list[str], arguments: list[str]) -> dict[str, Any]:
-    """Return everything on which an output depends: input, options, models."""
+def describe_job(
+    lines: list[str], arguments: list[str], models: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Return everything on which an output depends: input, options, models.
+
+    Args:
+        models: files, beside those that the arguments name.
+    """
+    named = [*arguments, *(f"--path={path}" for path in models)]
     return {
         "input sha256": origin.sha256_of(lines),
         "options": arguments,
-        origin.MODELS: origin.stamps_of(arguments),
+        origin.MODELS: origin.stamps_of(named),
     }
 
 
@@ -133,7 +140,10 @@ def job_parser(description: str | None) -> argparse.ArgumentParser:
 
 
 def run_job(
-    args: argparse.Namespace, words: list[str], make: Callable[[], Translator]
+    args: argparse.Namespace,
+    words: list[str],
+    make: Callable[[], Translator],
+    models: Sequence[str] = (),
 ) -> None:
     """Translate the missing shards of the input; join all if none is missing any more.
 
@@ -142,6 +152,7 @@ def run_job(
         words: everything but the input on which the result depends; it must be the same
             when the command is repeated.
         make: loads the models; it is called only if there is something to do.
+        models: files of models that no option of ``words`` names.
     """
     if not 0 <= args.worker < args.of:
         raise ValueError(f"--worker must be in 0 … {args.of - 1}, but is {args.worker}")
@@ -153,7 +164,7 @@ def run_job(
     if output.is_dir():
         raise ValueError(f"--output {output} must be a file, but is a folder")
     folder = Path(f"{output}.shards")
-    job = describe_job(lines, [*words, f"--shard-size={args.shard_size}"])
+    job = describe_job(lines, [*words, f"--shard-size={args.shard_size}"], models)
     check_same_job(output, folder, job)
     if output.exists():
         print(f"{output} is already written: nothing to do", file=sys.stderr)

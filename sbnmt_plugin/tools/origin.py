@@ -3,11 +3,30 @@
 from __future__ import annotations
 
 import hashlib
-import os
+from pathlib import Path
 from typing import Any
 
+SUFFIX = ".pt"
+NAMED = "--path", "--enat-table", "--nat-teacher"  # options whose files it is made from
 MODELS = "models"  # key of what :func:`stamps_of` gives
 NAMES = {"input sha256": "another input", "options": "other options"}
+
+
+def checkpoints_in(words: list[str]) -> list[str]:
+    """Return the models of a command line: values of :data:`NAMED`, and all *.pt.
+
+    They may stand alone, as ``--flag=PATH``, or as an ensemble ``PATH:PATH``.
+    """
+    found = []
+    before = ""
+    for word in words:
+        flag, equals, value = word.partition("=")
+        if not (equals and flag.startswith("--")):
+            flag, value = before, word
+        paths = value.split(":")
+        found += [p for p in paths if flag in NAMED or p.endswith(SUFFIX)]
+        before = word
+    return list(dict.fromkeys(found))
 
 
 def sha256_of(*texts: list[str]) -> str:
@@ -17,19 +36,16 @@ def sha256_of(*texts: list[str]) -> str:
 
 
 def stamps_of(words: list[str]) -> dict[str, list[int]]:
-    """Return size and time of change of each file that a command line names.
-
-    Its name may stand alone, as ``--flag=PATH``, or in an ensemble ``PATH:PATH``.
+    """Return size and time of change of each checkpoint that a command line names.
 
     Returns:
         path -> bytes, and nanoseconds since 1970, for those that exist.
     """
     stamps = {}
-    for word in words:
-        flag, equals, value = word.partition("=")
-        named = value if equals and flag.startswith("--") else word
-        for name in filter(os.path.isfile, named.split(":")):
-            status = os.stat(name)
+    for name in checkpoints_in(words):
+        path = Path(name)
+        if path.is_file():
+            status = path.stat()
             stamps[name] = [status.st_size, status.st_mtime_ns]
     return stamps
 

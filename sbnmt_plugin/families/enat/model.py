@@ -11,8 +11,7 @@ Decoder Input, AAAI 2019.  All words are predicted at once (eq. 3, 4), by
   data brings as ``lookup_tokens``.
 
 One dictionary and one matrix of embeddings serve both languages.  How many words there
-are is a multiple of the input's: α is counted in training, over all that one process
-has read.
+are is a multiple of the input's: α is counted in training, by the first worker alone.
 
 Departs from the paper, which sets α by hand, to 1.1 from English and 0.9 into it.
 """
@@ -89,7 +88,7 @@ class ENATModel(FamilyTransformer):
         if str(args.enat_input) == MAP:
             weights = args.enat_align_weight, args.enat_adversary_weight
             self.mapping = Mapping(decoder.embed_dim, *weights)
-        # tokens that this process trained on, with </s>; such numbers survive half()
+        # tokens that this worker trained on, with </s>; whole numbers survive half()
         self.register_buffer("tokens_written", torch.zeros((), dtype=torch.int64))
         self.register_buffer("tokens_read", torch.zeros((), dtype=torch.int64))
 

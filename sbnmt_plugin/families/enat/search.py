@@ -141,7 +141,7 @@ class ParallelGenerator(Search):
         return {
             "an ensemble": len(self.models) > 1,
             "--no-repeat-ngram-size": bool(self.options.no_repeat_ngram_size),
-            f"--sb-stop {self.options.stop}": self.options.stop != "horizon",
+            "--sb-stop first": self.options.stop == "first",
             "--unkpen": bool(self.options.unkpen),
             "--print-alignment": self.options.print_alignment,
             "--sb-trace": self.tracer,

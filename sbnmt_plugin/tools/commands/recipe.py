@@ -56,7 +56,7 @@ from sbnmt_plugin.tools.recipes.recipe_file import (
     sizes_of,
 )
 from sbnmt_plugin.tools.recipes.row_steps import RowSteps, check_row
-from sbnmt_plugin.tools.recipes.rows import Row, asked_rows
+from sbnmt_plugin.tools.recipes.rows import Row, asked_rows, can_be_model
 from sbnmt_plugin.tools.recipes.runner import Runner
 from sbnmt_plugin.tools.recipes.settings import device
 from sbnmt_plugin.tools.recipes.shell_script import DATA, WORK, render
@@ -222,7 +222,7 @@ def run(
     with hold(work) as lock:
         check_recipe(work, settings)
         if isinstance(steps, ModelSteps):  # each may become the model
-            others = filter(bitext.can_be_model, decoded_rows(work))
+            others = filter(can_be_model, decoded_rows(work))
             rows = list(dict.fromkeys([*rows, *others]))
         wanted = steps.targets(rows)
         targets = [steps.gold()] if args.prepare else wanted

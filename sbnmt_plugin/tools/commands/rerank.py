@@ -28,5 +28,6 @@ def main() -> None:
     for flag, path in ("--l2r", args.l2r), ("--r2l", args.r2l):
         if ":" in path:
             raise ValueError(f"{flag} must be one checkpoint, but is {path}")
-    words = [*others, args.l2r, args.r2l]
-    run_job(args, words, lambda: Reranker(others, args.l2r, args.r2l))
+    teachers = args.l2r, args.r2l
+    words = [*others, *teachers]
+    run_job(args, words, lambda: Reranker(others, *teachers), teachers)

@@ -9,10 +9,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from sbnmt_plugin.tools.command import AtLeastOne
-from sbnmt_plugin.tools.command_names import PLUGIN
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe, sizes_of
-from sbnmt_plugin.tools.recipes.rows import Row, asked_rows
-from sbnmt_plugin.tools.recipes.systems.system import MULTILINGUAL
+from sbnmt_plugin.tools.recipes.rows import Row, asked_rows, can_be_model
 
 BPE, SENTENCEPIECE = "bpe", "sentencepiece"
 MODEL = "sb-lambda0+rescored"  # unless another row is significantly better
@@ -28,10 +26,9 @@ VALIDATIONS = 10  # of a training whose number of updates is the user's
 UNSEGMENTED = ("ja",)
 LANGUAGE = re.compile("[A-Za-z0-9][A-Za-z0-9_]*")
 WIDER = ("--cpu", "--bf16", "--amp")  # of which none goes with --fp16
-# options of fairseq-train that tie a run's steps together, or part them
+# options of fairseq-train that tie a run's steps together
 OWN = "--save-dir --no-save --restore-file --finetune-from-model --continue-once "
-OWN += "--user-dir --task --criterion --arch -a --sb-direction --seed --log-format "
-OWN += "--disable-validation"
+OWN += "--user-dir --task --criterion --arch -a --sb-direction --seed --log-format"
 SPELT_HERE = {"-s": "--source", "-t": "--target"}
 SPELT_HERE |= {f"{flag}-lang": flag for flag in SPELT_HERE.values()}
 
@@ -152,18 +149,10 @@ def model_row(name: str) -> Row:
     row, *others = asked_rows([name], where="--model")
     if others or not can_be_model(row):
         raise ValueError(
-            f"--model {name} must be a row with a model of its own that is searched in "
-            "the usual way: choose another"
+            f"--model {name} must be a row with a model of its own, of one language "
+            "into the other, that is searched in the usual way: choose another"
         )
     return row
-
-
-def can_be_model(row: Row) -> bool:
-    """Check whether a row's model is one that a folder can hold."""
-    system = row.system
-    own = system.back or system.decode or system.table
-    trained = system.data not in ("", MULTILINGUAL)  # of which each side has both
-    return trained and not own and system.user_dir == PLUGIN
 
 
 def subwords_of(args: argparse.Namespace) -> tuple[str, str]:

@@ -6,9 +6,9 @@ import functools
 from pathlib import Path
 from typing import Any
 
-from sbnmt_plugin.tools.recipes.bitext import MODEL, can_be_model
+from sbnmt_plugin.tools.recipes.bitext import MODEL
 from sbnmt_plugin.tools.recipes.row_steps import RowSteps
-from sbnmt_plugin.tools.recipes.rows import Row
+from sbnmt_plugin.tools.recipes.rows import Row, can_be_model
 from sbnmt_plugin.tools.recipes.step import Step
 from sbnmt_plugin.tools.recipes.work_folder import DONE
 

@@ -6,9 +6,16 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from sbnmt_plugin.tools.command_names import PLUGIN
 from sbnmt_plugin.tools.recipes.systems import GROUPS, SYSTEMS, trained_systems
 from sbnmt_plugin.tools.recipes.systems.sb import NO_INTERACTION
-from sbnmt_plugin.tools.recipes.systems.system import BOTH, R2L, Options, System
+from sbnmt_plugin.tools.recipes.systems.system import (
+    BOTH,
+    MULTILINGUAL,
+    R2L,
+    Options,
+    System,
+)
 
 RESCORED = "+rescored"  # decoded with --sb-rescore
 NAME = re.compile(rf"([^@]*?)({re.escape(RESCORED)})?(?:@([0-9]{{1,9}}))?")
@@ -133,3 +140,15 @@ def asked_rows(names: Iterable[str], where: str = "--rows") -> list[Row]:
                 f"gain: use {row.system.remedy}"
             )
     return list(dict.fromkeys(found.values()))
+
+
+def is_searched(row: Row) -> bool:
+    """Check whether a row has a model of its own, searched in the usual way."""
+    system = row.system
+    own = system.back or system.decode or system.table
+    return bool(system.data) and not own and system.user_dir == PLUGIN
+
+
+def can_be_model(row: Row) -> bool:
+    """Check whether a row's model is one that a folder can hold."""
+    return is_searched(row) and row.system.data != MULTILINGUAL

@@ -115,13 +115,22 @@ class TrainingSteps(DataSteps):
 
     @functools.cache
     def trained(self, row: Row) -> Step:
-        """The model of a row that has one, all stages trained."""
+        """The model of a row that has one, all stages trained.
+
+        Raises:
+            ValueError: its last training would leave none.
+        """
         start = starting_row(self.settings, row)
         before = self.trained(start) if start else None
         stages = training_stages(self.settings, row)
         for stage, record in zip(stages, row_records(self.settings, row)):
             before = self.train(row, stage, record, before)
         folder, count = self.work / row.name, self.settings["average"]
+        if not count and "--disable-validation" in stages[-1].options:
+            raise ValueError(
+                "recipe.yaml must have average ≥ 1 with --disable-validation, by which "
+                f"{row.name} has no best checkpoint: change one"
+            )
         output = folder / "model.pt"
         words = ["ln", "-sf", "checkpoint_best.pt", output]
         purpose = "Its best checkpoint is the model"

@@ -9,9 +9,9 @@ from typing import Any
 
 from sbnmt_plugin.tools.evaluation import read_hypotheses
 from sbnmt_plugin.tools.origin import MODELS
-from sbnmt_plugin.tools.recipes.bitext import MODEL, can_be_model
+from sbnmt_plugin.tools.recipes.bitext import MODEL
 from sbnmt_plugin.tools.recipes.model_steps import ModelSteps
-from sbnmt_plugin.tools.recipes.rows import Row
+from sbnmt_plugin.tools.recipes.rows import Row, can_be_model
 from sbnmt_plugin.tools.recipes.runner import Runner, typed
 from sbnmt_plugin.tools.recipes.settings import references
 from sbnmt_plugin.tools.recipes.stages import training_options
@@ -156,7 +156,7 @@ def made_model(
     settings = steps.settings
     own = {row.name: row for row in rows if can_be_model(row)}
     if not own:
-        return "\nNo row has a model of its own, so there is no model folder.\n"
+        return "\nNo row's model is one for a folder, so there is no model folder.\n"
     default = MODEL if MODEL in own else next(iter(own))
     valid, test = Decoded(steps, "valid"), Decoded(steps, "test")
     outcomes = compared(valid, list(own.values()), default)

@@ -17,12 +17,11 @@ from sbnmt_plugin.tools.evaluation import References, read_hypotheses
 from sbnmt_plugin.tools.in_use import hold
 from sbnmt_plugin.tools.machine import commit, machine, versions
 from sbnmt_plugin.tools.progress import progress
-from sbnmt_plugin.tools.recipes.bitext import can_be_model
 from sbnmt_plugin.tools.recipes.costs import read_log, told
 from sbnmt_plugin.tools.recipes.data_steps import Run
 from sbnmt_plugin.tools.recipes.process import Logged
 from sbnmt_plugin.tools.recipes.row_steps import RowSteps
-from sbnmt_plugin.tools.recipes.rows import Row
+from sbnmt_plugin.tools.recipes.rows import Row, can_be_model, is_searched
 from sbnmt_plugin.tools.recipes.settings import references
 from sbnmt_plugin.tools.recipes.step import words_of
 from sbnmt_plugin.tools.recipes.work_folder import read_recipe
@@ -36,14 +35,19 @@ Searches = list[tuple[Row, Setting]]
 SPEED = re.compile(r"Translated [\d,]+ sentences .*\(([\d.]+) sentences/s, ")
 
 
-def searching(steps: RowSteps, row: Row) -> list[str]:
+def searching(steps: RowSteps, row: Row, subset: str) -> list[str]:
     """Return the options by which the recipe decodes a row's test set.
 
     Raises:
         FileNotFoundError: the row is not trained.
-        ValueError: it is decoded in a way of its own.
+        ValueError: it is decoded in a way of its own, or has another such set.
     """
-    if not can_be_model(row):
+    if is_searched(row) and subset != "test" and not can_be_model(row):
+        raise ValueError(
+            f"--rows {row.name} has both languages on each side of its {subset} set: "
+            "leave it out, or give --gen-subset test"
+        )
+    if not is_searched(row):
         raise ValueError(
             f"--rows {row.name} must be a row with a model of its own that is searched "
             "in the usual way: leave it out"
@@ -141,7 +145,7 @@ def decoded(work: Path, searches: Searches, subset: str, output: Path) -> Any:
     parts = [slice(0, len(given[0]))]
     if subset == "test":
         parts = [*right.sets(len(given[0])).values()]
-    commands = {row: searching(steps, row) for row, _ in searches}
+    commands = {row: searching(steps, row, subset) for row, _ in searches}
     jobs, runs = [], Path(f"{output}.runs")
     for row, setting in searches:
         words = [*commands[row], "--gen-subset", subset, *setting.words]
