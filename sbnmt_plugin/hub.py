@@ -169,7 +169,7 @@ class Pretrained:
             if phase != TRAINING and option.name not in (*WRITTEN, "sb_direction"):
                 kwargs.setdefault(option.name, option.default)
         kwargs.setdefault("eval_bleu", False)
-        if sum(bool(kwargs.get(name)) for name in ("sb_bf16", "sb_int8")) > 1:
+        if sum(bool(kwargs.get(name)) for name in ("sb_bf16", "sb_int8", "fp16")) > 1:
             raise ValueError(NARROW)
         folders = {"model_name_or_path": model_name_or_path}
         if not data_name_or_path.startswith("."):
