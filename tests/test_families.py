@@ -175,15 +175,16 @@ def test_architectures_of_both_directions_are_named():
 
 
 @pytest.mark.parametrize("family", ["sb_transformer_tiny", "transformer_tiny"])
-@pytest.mark.parametrize("shared", ["all", "decoder_input_output"])
+@pytest.mark.parametrize(
+    "shared", ["share_all_embeddings", "share_decoder_input_output_embed"]
+)
 def test_tied_embeddings_have_one_width(family, shared):
     direction = "both" if family.startswith("sb") else "l2r"
     cfg = task_config()(sb_direction=direction)
     settings = Namespace(arch=family, decoder_embed_dim=8, decoder_output_dim=6)
     model = Namespace(bidirectional=direction == "both")
     check_model(cfg, model, settings)
-    flag = f"share_{shared}_embeddings".replace("output_embeddings", "output_embed")
-    tied = Namespace(**vars(settings), **{flag: True})
+    tied = Namespace(**vars(settings), **{shared: True})
     with pytest.raises(ValueError, match=r"^--decoder-output-dim 6 is not for --share"):
         check_model(cfg, model, tied)
 

@@ -107,7 +107,8 @@ def main() -> None:
     model = load(args.model, args.device, args.dtype, *options, nbest)
     search = model.description.search
     check(args.nbest, Range(int, 1, search["beam"]), "--nbest")
-    how, failed = begun(args, search) if args.output or args.records else {}, 0
+    how = begun(args, search) if args.output or args.records else {}
+    failed = 0
     with contextlib.ExitStack() as stack:
         files = [
             stack.enter_context(contextlib.closing(Growing(path, rows, how)))

@@ -129,7 +129,7 @@ class TrainingSteps(DataSteps):
         if not count and "--disable-validation" in stages[-1].options:
             raise ValueError(
                 "recipe.yaml must have average ≥ 1 with --disable-validation, by which "
-                f"{row.name} has no best checkpoint: change one"
+                f"{row.name} has no best checkpoint: leave that out"
             )
         output = folder / "model.pt"
         words = ["ln", "-sf", "checkpoint_best.pt", output]

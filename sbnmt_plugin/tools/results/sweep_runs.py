@@ -42,15 +42,15 @@ def searching(steps: RowSteps, row: Row, subset: str) -> list[str]:
         FileNotFoundError: the row is not trained.
         ValueError: it is decoded in a way of its own, or has another such set.
     """
-    if is_searched(row) and subset != "test" and not can_be_model(row):
-        raise ValueError(
-            f"--rows {row.name} has both languages on each side of its {subset} set: "
-            "leave it out, or give --gen-subset test"
-        )
     if not is_searched(row):
         raise ValueError(
             f"--rows {row.name} must be a row with a model of its own that is searched "
             "in the usual way: leave it out"
+        )
+    if subset != "test" and not can_be_model(row):
+        raise ValueError(
+            f"--rows {row.name} has both languages on each side of its {subset} set: "
+            "leave it out, or give --gen-subset test"
         )
     if not (model := steps.model(row).makes).is_file():
         raise FileNotFoundError(
