@@ -123,15 +123,14 @@ class AttentionGrid(dict[str, Any]):
         Args:
             memory: name of the output, for a decoder may read several.
             padding: (B, S) True at its padding.
-            dtype, heads: of the attention that reads it.
+            dtype, heads: of the attention that reads it, the same in all layers.
         """
         if padding is None:
             return None
-        mask = self._memories.get(memory)
-        if mask is None or mask.dtype != dtype or mask.size(1) != heads:
+        if memory not in self._memories:
             hidden = padding[:, None, None].expand(-1, heads, -1, -1)
-            mask = self._memories[memory] = additive(hidden, dtype)
-        return mask
+            self._memories[memory] = additive(hidden, dtype)
+        return self._memories[memory]
 
     def encoder(
         self, owner: Any, compute: Callable[[], tuple[Tensor, Tensor]]
@@ -207,7 +206,7 @@ class PackedBatch(AttentionGrid):
         return F.pad(self.on_grid(new)[:-1], (0, 0, 0, 0, 1, 0))
 
     def mask(self, dtype: torch.dtype, heads: int) -> Tensor:
-        if self._mask is None or self._mask.dtype != dtype:
+        if self._mask is None:
             self._mask = additive(causal(self.padding, self.layout.directions), dtype)
         return self._mask
 

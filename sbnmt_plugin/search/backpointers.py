@@ -61,7 +61,8 @@ class Paths:
     Attributes:
         tokens: (E, T), any value from each path's length on.
         gained: (E, T) log-probability of each token.
-        asked: (E, T + 1) rank of the path before each step, whose query it was.
+        asked: (E, T + 1) rank of the path before each step, whose query it was; 0
+            before the first, at which one hypothesis lives.
     """
 
     tokens: Array
@@ -143,7 +144,6 @@ class BackPointers:
             found.tokens[on, step] = token[place]
             found.gained[on, step] = gained[place]
             rank[on] = parent[place]
-        found.asked[:, 0] = rank
         return found
 
 

@@ -113,6 +113,6 @@ def adopt_writer(
         if wanted and not given:
             weights.update({name: fresh[name] for name in wanted})
             logger.info("%s*: none in the checkpoint, begins anew", part.strip("."))
-        elif given and not wanted:
+        elif not wanted:
             for name in given:
                 del weights[name]
