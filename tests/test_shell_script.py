@@ -48,13 +48,13 @@ def test_each_committed_script_is_what_its_recipe_prints(path, capsys):
 @pytest.fixture(scope="module")
 def scripts(tmp_path_factory):
     """The scripts that all recipes print, by the words of the command."""
-    folder = tmp_path_factory.mktemp("scripts") / "examples" / "recipe"
+    folder = tmp_path_factory.mktemp("scripts") / "examples"
     found = {}
     for recipe, *words in SETTINGS:
         with captured() as output:
             call(run_recipe, ROOT / "examples" / recipe, "--print", *words)
         name = "".join([recipe, *words])
-        found[name] = put(folder / f"{name}.sh", output.text.rstrip("\n"))
+        found[name] = put(folder / recipe / f"{name}.sh", output.text.rstrip("\n"))
     return found
 
 
@@ -121,6 +121,16 @@ def test_a_script_needs_a_new_folder_and_its_data(tmp_path, name, said):
     with pytest.raises(subprocess.CalledProcessError) as caught:
         bash_stubs.noted(path, tmp_path / "stubs", tmp_path)
     assert said in caught.value.stderr
+
+
+def test_a_script_of_a_clone_runs_in_its_place_alone(tmp_path):
+    """Elsewhere it would read, and write, the folders of another place."""
+    text = (ROOT / "examples" / "toy" / "run.sh").read_text(encoding="utf-8")
+    path = put(tmp_path / "a" / "b" / "mine.sh", text.rstrip("\n"))
+    with pytest.raises(subprocess.CalledProcessError) as caught:
+        bash_stubs.noted(path, tmp_path / "stubs")
+    assert caught.value.stderr == "save this script in examples/toy, where it runs\n"
+    assert not (tmp_path / "work").exists()
 
 
 ROWS = ["teacher-l2r", "rnmt", "rerank", "transformer-pl", "sb", "sb-finetuned", "sb@2"]

@@ -12,6 +12,8 @@
 # these steps itself, goes on after an interrupt, and measures what they cost.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
+[ -d examples/nist_zh_en ] ||
+  { echo "save this script in examples/nist_zh_en, where it runs" >&2; exit 2; }
 
 work=${1:-work/nist_zh_en}
 data=${2:?"give WORK and DATA, as said above"}

@@ -10,6 +10,8 @@
 # after an interrupt, and measures what they cost.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
+[ -d examples/toy ] ||
+  { echo "save this script in examples/toy, where it runs" >&2; exit 2; }
 
 work=${1:-work/toy}
 PATH=${VENV:-.venv}/bin:$PATH # where scripts/setup.sh installs

@@ -12,6 +12,8 @@
 # these steps itself, goes on after an interrupt, and measures what they cost.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
+[ -d examples/wmt14_en_de ] ||
+  { echo "save this script in examples/wmt14_en_de, where it runs" >&2; exit 2; }
 
 work=${1:-work/wmt14_en_de}
 data=${2:?"give WORK and DATA, as said above"}

@@ -13,6 +13,8 @@
 # these steps itself, goes on after an interrupt, and measures what they cost.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
+[ -d examples/wmt18_ru_en ] ||
+  { echo "save this script in examples/wmt18_ru_en, where it runs" >&2; exit 2; }
 
 work=${1:-work/wmt18_ru_en}
 data=${2:?"give WORK and DATA, as said above"}

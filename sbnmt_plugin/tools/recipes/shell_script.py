@@ -24,6 +24,10 @@ Unit = tuple[Word, ...]  # an option with the words that follow it
 # stand for the folders that the user of a script gives it
 WORK, DATA = Path("$work"), Path("$data")
 WIDTH = 88
+# into the clone that a script of a recipe in it is of
+CHANGE = """cd "$(dirname "$0")/../.."
+[ -d {0} ] ||
+  {{ echo "save this script in {0}, where it runs" >&2; exit 2; }}"""
 INDENT = "  "
 # array -> its purpose, and how the commands begin that share it
 KINDS = {
@@ -188,7 +192,7 @@ def show_head(
             "goes on after an interrupt, and measures what they cost."
         ),
         "set -euo pipefail",
-        *['cd "$(dirname "$0")/../.."'] * clone,
+        *[CHANGE.format(recipe)] * clone,
         "",
         f"work=${{1:-{shlex.quote(f'work/{name}')}}}",
         *['data=${2:?"give WORK and DATA, as said above"}'] * bool(data),
