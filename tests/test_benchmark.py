@@ -6,9 +6,11 @@ import signal
 import sys
 import threading
 from functools import partial
+from types import SimpleNamespace
 
 import pytest
 import torch
+from fairseq.data import Dictionary
 from light_station import LightStation
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -372,3 +374,17 @@ def test_a_test_sets_translations_are_scored():
     wide, low = found.values()
     assert (wide["BLEU"], low["as in float32"]) == (100, 0.75)
     assert low["BLEU"] < 100 and "tok:none" in low["signature"]
+
+
+@pytest.mark.parametrize(
+    ("text", "joined"), [("ein H@@ und .", "ein Hund ."), ("▁ein ▁H und", "ein Hund")]
+)
+def test_bleu_is_of_text_without_its_subwords(text, joined):
+    words = Dictionary()
+    tokens = words.encode_line(text)
+    gold = SimpleNamespace(dataset=lambda split: SimpleNamespace(tgt=[tokens]))
+    loaded = SimpleNamespace(words=words, task=gold)
+    station = SimpleNamespace(
+        system=SimpleNamespace(loaded=loaded), found=[(0, tokens.tolist())]
+    )
+    assert decoding.Station.texts(station) == ([joined], [joined])

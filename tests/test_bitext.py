@@ -350,6 +350,8 @@ def test_the_duration_follows_from_the_first_updates():
     assert not duration.forecast([plain], [line.format(10)])
     endless = line.format(20).replace("1000.0", "inf")
     assert not duration.forecast([plain], [line.format(10), endless])
+    epochs = Step.of("train/c", "", ["--max-epoch", "3"], FOLDER)
+    assert not duration.forecast([plain, epochs], [line.format(10), line.format(20)])
     said = duration.forecast([plain, both], [line.format(10), line.format(20)])
     assert "1,000 tokens a second" in said
     assert "about 2 hours" in said  # (1800 · 2.5 - 20) / 0.5 = 8,960 seconds

@@ -57,6 +57,10 @@ from sbnmt_plugin.tools.commands import recipe as run_recipe
         ),
         ({"stages": {"sbb": [{"data": "gold"}]}}, "stages has unknown rows sbb"),
         ({"detokenise": "ger"}, ": detokenise: the language must be .* 'ger'"),
+        ({"train": {"--seed": 5}}, ": --seed is chosen by the recipe: leave it out"),
+        ({"teacher_train": {"--save-dir": "x"}}, ": --save-dir is chosen by"),
+        ({"systems": {"sb": {"--no-save": None}}}, ": --no-save is chosen by"),
+        ({"stages": {"sb": [{"--task": "x"}]}}, ": --task is chosen by the recipe"),
         ({"rows": ["sbb"]}, ": rows must name teacher-l2r.*'sbb'$"),
         ({"rows": ["sb-same"]}, ": rows sb-same: .* use sb-staged$"),
         (

@@ -218,7 +218,7 @@ def test_the_sentences_that_differ_most_are_shown(monkeypatch):
 
 
 def test_the_best_of_a_column_is_bold_only_among_several():
-    column = content.Column("BLEU", "", ".2f", "high")
+    column = content.Column("BLEU", "", ".2f", best=True)
     table = content.Table("t", "", [column], [[1.0], [None], [2.0]])
     assert table.best_of(0) == 2.0 and column.show(None) == "–"
     assert content.Table("t", "", [column], [[1.0]]).best_of(0) is None
@@ -277,7 +277,7 @@ def test_the_check_of_names_can_fail(monkeypatch, tmp_path, broken):
 
 
 def test_figures_are_the_same_bytes_for_the_same_numbers():
-    one, two = (scores.intervals({"a": (30, 1), "b": (31, 2)}, "x") for _ in range(2))
+    one, two = (scores.intervals({"a": (30, 1), "b": (31, 2)}) for _ in range(2))
     assert one.svg == two.svg
 
 

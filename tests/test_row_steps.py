@@ -12,13 +12,13 @@ from recipe_drivers import Noted, noted, steps_in
 from steps import put
 
 from sbnmt_plugin.tools import text as texts
-from sbnmt_plugin.tools.recipes import runner, slurm, systems
+from sbnmt_plugin.tools.recipes import runner, systems
 from sbnmt_plugin.tools.recipes.data_steps import Run
 from sbnmt_plugin.tools.recipes.parsed import check_options
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
 from sbnmt_plugin.tools.recipes.row_steps import RowSteps
 from sbnmt_plugin.tools.recipes.rows import Row, asked_rows
-from sbnmt_plugin.tools.recipes.step import in_order
+from sbnmt_plugin.tools.recipes.step import Step, in_order
 from sbnmt_plugin.tools.recipes.systems.system import DIRECTIONS
 from sbnmt_plugin.tools.results import table
 
@@ -142,7 +142,7 @@ def test_another_engine_makes_pseudo_targets_on_request(tmp_path):
     assert other[:place] + other[place + 2 :] == usual  # which old work folders have
 
 
-def test_workers_take_the_gpus_that_the_user_chose(tmp_path, monkeypatch):
+def test_the_work_of_a_step_is_shared_by_workers(tmp_path):
     steps = steps_in(tmp_path / "recipe", tmp_path / "work", train={})
 
     def workers(**changes):
@@ -157,15 +157,33 @@ def test_workers_take_the_gpus_that_the_user_chose(tmp_path, monkeypatch):
     assert [part.words[-4:] for part in parts] == [
         ["--of", "2", "--worker", str(worker)] for worker in (0, 1)
     ]
-    bench = runner.Runner(tmp_path / "work", {})
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4,5")
-    asked = [bench.prepared(part, i).variables for i, part in enumerate(parts)]
-    assert asked == [{"CUDA_VISIBLE_DEVICES": name} for name in "45"]
-    bench.cluster = slurm.Cluster("local")  # which has GPUs of its own to give
-    assert not bench.prepared(parts[0]).variables
-    bench.cluster = None
     on_cpu = workers(settings={**steps.settings, "train": {"--cpu": None}})
-    assert not bench.prepared(on_cpu[1], 1).variables
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4")
-    with pytest.raises(ValueError, match="--processes must be ≤ 1"):
-        bench.prepared(parts[1], 1)
+    assert not any(part.gpus for part in on_cpu)
+
+
+@pytest.mark.parametrize(
+    ("chosen", "count", "gpus", "expected"),
+    [
+        ("4,5", 2, 1, ["4", "5"]),
+        ("4,5", 3, 1, ["4", "4", "5"]),  # more workers than GPUs share them
+        ("4", 2, 1, [None, None]),  # see the only one anyway
+        ("", 2, 1, [None, None]),  # the user has hidden them
+        ("4,5", 2, 0, [None, None]),  # on the CPU
+    ],
+)
+def test_workers_take_the_gpus_that_the_user_chose(
+    tmp_path, monkeypatch, chosen, count, gpus, expected
+):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", chosen)
+    seen = []
+
+    def note(self, step, command):
+        seen.append(command.variables.get("CUDA_VISIBLE_DEVICES"))
+
+    monkeypatch.setattr(runner.Runner, "run_here", note)
+    bench = runner.Runner(tmp_path / "work", {})
+    step = Step("pseudo/l2r", "", ["ls"], tmp_path / "x", gpus=gpus, workers=count)
+    for _ in range(2):  # what was lent is given back
+        bench.run(step)
+        assert sorted(seen, key=str) == expected
+        seen.clear()

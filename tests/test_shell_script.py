@@ -75,7 +75,7 @@ def test_lines_are_as_long_as_lines_may_be(scripts):
             assert fits or line.startswith("export "), f"{path}: {line}"
 
 
-@pytest.mark.parametrize("value", ["1", "", "a b", 'a:b\\:$c`d"'])
+@pytest.mark.parametrize("value", ["1", "", "a b", "a}b{c}", 'a:b\\:$c`d"'])
 def test_a_variable_is_what_the_recipe_says_and_the_users_own_wins(value):
     text = shell_script.exported("OF_RECIPE", value) + '\nprintf %s "$OF_RECIPE"'
     for own, expected in (None, value), ("mine", "mine"):

@@ -12,10 +12,12 @@ from pathlib import Path
 
 import torch
 
+from sbnmt_plugin.symbols import BLANK
 from sbnmt_plugin.tools.benchmark.cases import Case
 from sbnmt_plugin.tools.benchmark.models import Batch, Spec, batches_of
 from sbnmt_plugin.tools.benchmark.results import Row
 from sbnmt_plugin.tools.benchmark.systems import CONVERTED, SYSTEMS
+from sbnmt_plugin.tools.subwords import undoing
 
 GIB = 2**30
 Text = tuple[int, list[int]]  # number of a sentence, tokens with </s>
@@ -113,8 +115,9 @@ class Station:
         """
         words = self.system.loaded.words
         gold = self.system.loaded.task.dataset("test").tgt
+        undo = undoing(any(word.startswith(BLANK) for word in words.symbols))
         found = (tokens for _, tokens in sorted(self.found))
         return (
-            [words.string(tokens, "@@ ") for tokens in found],
-            [words.string(tokens, "@@ ") for tokens in gold],
+            [undo(words.string(tokens)) for tokens in found],
+            [undo(words.string(tokens)) for tokens in gold],
         )

@@ -40,15 +40,16 @@ def line(runs: Runs, name: str, rival: str) -> list[str]:
         FileNotFoundError: a row has no hypotheses.
     """
     of_row, of_rival = runs.seeds(name), runs.seeds(rival)
-    seeds = sorted(of_row & of_rival)
+    seeds = sorted(of_row.keys() & of_rival.keys())
     if not seeds:
         raise ValueError(
             f"{name} and {rival} must share a seed, but have {sorted(of_row)} and "
             f"{sorted(of_rival)}: run either with another seed"
         )
-    texts, theirs = ([runs.answers(x, seed) for seed in seeds] for x in (name, rival))
+    pairs = [(of_row[seed], of_rival[seed]) for seed in seeds]
+    texts, theirs = (list(map(runs.answers, rows)) for rows in zip(*pairs))
     found = bootstrap(texts, theirs, runs.given, runs.metric)
-    scores = [(runs.score(name, seed), runs.score(rival, seed)) for seed in seeds]
+    scores = [(runs.score(row), runs.score(other)) for row, other in pairs]
     each = [ours - theirs for ours, theirs in scores]
     return [
         rival,

@@ -39,18 +39,11 @@ from pathlib import Path
 
 from sbnmt_plugin.lines import each_line
 from sbnmt_plugin.tools import command
+from sbnmt_plugin.tools.recipes.systems.system import PAIRS, TRIPLES, teachers_of
 from sbnmt_plugin.tools.text import check_parallel, refuse_overwriting
 from sbnmt_plugin.tools.translations import texts_to_learn
 from sbnmt_plugin.tools.unfinished import new_file
 
-# the targets of every example of a sentence: l or r by a teacher, g of the bitext
-TRIPLES = {
-    "one": ("gr",),
-    "two": ("lg", "gr"),
-    "three": ("lg", "gr", "gg"),
-    "six": ("gl", "gr", "lg", "lr", "rg", "rl"),
-}
-PAIRS = {"pl": ("g", "l"), "pr": ("g", "r"), "pl-pr": ("g", "l", "r"), "kd": ("l",)}
 KINDS = TRIPLES | PAIRS
 Example = tuple[str, ...]  # source, L2R text and, in a triple, R2L text
 
@@ -118,7 +111,7 @@ def checked_suffixes(args: argparse.Namespace) -> tuple[str, ...]:
         ("r2l", "--pairs kd and pl"),
     ):
         given = getattr(args, f"pseudo_{direction}") is not None
-        needed = direction[0] in "".join(KINDS[kind])
+        needed = direction in teachers_of(kind)
         if needed and not given:
             raise ValueError(f"--pseudo-{direction} must be given, but for {without}")
         if given and not needed and kind not in ("pl", "pr"):

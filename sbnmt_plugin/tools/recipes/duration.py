@@ -14,7 +14,7 @@ BOTH = 1.5
 
 
 def forecast(trainings: Sequence[Step], lines: list[str], jobs: int = 1) -> str:
-    """Say how long trainings will take, "" while the log does not tell.
+    """Say how long trainings will take, "" where the log or a limit does not tell.
 
     Args:
         trainings: that are not done, the first of them the log's.
@@ -29,6 +29,8 @@ def forecast(trainings: Sequence[Step], lines: list[str], jobs: int = 1) -> str:
         return ""
     done = reports[1]
     words = [[*map(str, training.words)] for training in trainings]
+    if any("--max-update" not in each for each in words):  # limited by epochs
+        return ""
     slower = [BOTH if "--sb-fusion" in each else 1 for each in words]
     updates = [int(each[each.index("--max-update") + 1]) for each in words]
     updates[0] -= int(done)

@@ -20,23 +20,6 @@ def named() -> list[str]:
     return [str(place) for place in range(torch.cuda.device_count())]
 
 
-def of_worker(place: int) -> dict[str, str]:
-    """Return the variables of the worker of that number, each with its own GPU.
-
-    Raises:
-        ValueError: the user has chosen fewer than workers.
-    """
-    if not os.environ.get(VISIBLE):
-        return {VISIBLE: str(place)}
-    names = named()
-    if place < len(names):
-        return {VISIBLE: names[place]}
-    raise ValueError(
-        f"--processes must be ≤ {len(names)}, as {VISIBLE} names so many GPUs, but is "
-        "more"
-    )
-
-
 class Lender:
     """Lends GPUs to commands, to each the one that the fewest have."""
 

@@ -8,7 +8,6 @@ import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from sbnmt_plugin.tools.command import child_environment, tied
 from sbnmt_plugin.tools.recipes import costs
@@ -88,7 +87,3 @@ class Logged:
         self.ending = True
         if self.process is not None:
             self.process.terminate()
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave out the process, for another machine."""
-        return {**vars(self), "process": None, "ending": False}

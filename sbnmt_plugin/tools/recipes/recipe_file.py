@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,9 @@ OTHER_ROWS = (
     "`sbnmt recipe --list`; a second variant of a row needs a name of its own "
     "(CONTRIBUTING.md, Add a row)"
 )
+# options of fairseq-train that tie a run's steps together
+CHOSEN = "--save-dir --no-save --restore-file --finetune-from-model --continue-once "
+CHOSEN += "--user-dir --task --sb-direction --seed --log-format"
 SCORE = {"lowercase": False, "references": 1, "phonemes": False}
 BPE = ("joint", "separate", "sentencepiece", "none")
 
@@ -248,6 +252,11 @@ def check(recipe: dict[str, Any], path: Path) -> None:
         check_type(own, dict, f"{path}: systems.{row}")
     for row in recipe["stages"]:
         check_stages(recipe, row, f"{path}: stages.{row}")
+    given = [recipe[key] for key in ("train", "model", "teacher_train", "sb_train")]
+    given += [*recipe["systems"].values(), *chain(*recipe["stages"].values())]
+    for flag in CHOSEN.split():
+        if any(flag in options for options in given):
+            raise ValueError(f"{path}: {flag} is chosen by the recipe: leave it out")
     for name in recipe["rows"]:
         check_type(name, str, f"{path}: each of rows")
     for name, value in recipe["environment"].items():

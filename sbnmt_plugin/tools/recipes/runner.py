@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -149,12 +150,10 @@ class Runner:
         jobs = self.work / "jobs" / step.log
         if not self.cluster or step.gpus is None:
             refuse_jobs(jobs)
-            alone = step.gpus == step.workers == 1
-            lent = self.lender.lend(self.jobs > 1 and alone)
-            with lent as variables, ThreadPoolExecutor(len(parts)) as pool:
-                commands = [
-                    self.prepared(part, i, variables) for i, part in enumerate(parts)
-                ]
+            wanted = step.gpus == 1 and self.jobs * step.workers > 1
+            with ExitStack() as stack, ThreadPoolExecutor(len(parts)) as pool:
+                lent = [stack.enter_context(self.lender.lend(wanted)) for _ in parts]
+                commands = list(map(self.prepared, parts, lent))
                 list(pool.map(self.run_here, parts, commands))
             return
         commands = [self.prepared(part) for part in parts]
@@ -176,13 +175,10 @@ class Runner:
             self.running.remove(command)
         self.finish(step, status, f"done in {time.monotonic() - started:.0f} s")
 
-    def prepared(
-        self, step: Step, place: int = 0, variables: dict[str, str] | None = None
-    ) -> Logged:
+    def prepared(self, step: Step, variables: dict[str, str] | None = None) -> Logged:
         """Return a step's command; the folders that it writes to are made.
 
         Args:
-            place: of a worker among those side by side.
             variables: that win over those of the environment.
 
         Raises:
@@ -196,8 +192,6 @@ class Runner:
             folder.mkdir(parents=True, exist_ok=True)
         shown = shlex.join(map(typed, step.words))
         print(f"\n== {step.name}\n   {shown}", flush=True)
-        if step.workers > 1 and step.gpus and not self.cluster:
-            variables = gpus.of_worker(place)
         defaults = self.environment
         if not self.cluster and step.words[0] != "torchrun":
             # torchrun itself gives each process one thread

@@ -105,7 +105,8 @@ def quoted(text: str) -> str:
 
 def exported(variable: str, value: str) -> str:
     """Set a variable that the user has not set."""
-    return f'export {variable}="${{{variable}:-{quoted(value)}}}"'
+    default = quoted(value).replace("}", r"\}")
+    return f'export {variable}="${{{variable}:-{default}}}"'
 
 
 def shown(word: Word, clone: bool) -> str:

@@ -13,7 +13,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -80,7 +80,8 @@ class Job:
         self.command.end()
         if self.command.process is not None:
             self.command.process.wait()
-        return DelayedSubmission(Job(self.command, self.status))
+        anew = replace(self.command)  # without the process, for another machine
+        return DelayedSubmission(Job(anew, self.status))
 
 
 class Cluster:

@@ -37,11 +37,6 @@ class Stage:
     options: Options
     continues: bool = False
 
-    @property
-    def log(self) -> str:
-        """Name of its log, without the ending."""
-        return f"train-{self.name.replace('/', '-')}"
-
 
 def training_options(recipe: Settings, row: Row) -> Options:
     """Return the options of fairseq-train for a row, paths left out."""

@@ -28,7 +28,7 @@ class Step:
         inputs: the steps whose files it reads, in the order in which they are run.
         gpus: how many it wants, 0 for a model on the CPU.  None: it runs no model, and
             is run where the recipe is, on a cluster too.
-        workers: commands that share its work side by side, each with a GPU of its own.
+        workers: commands that share its work side by side, each with one of the GPUs.
         done: is there when the step need not be run again, ``makes`` if it is None.
         marks: whether ``done`` is an empty file that is written after the step.
         record: the options that its files belong to.

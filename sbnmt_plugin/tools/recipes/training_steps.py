@@ -24,7 +24,9 @@ from sbnmt_plugin.tools.recipes.systems.system import (
     MULTILINGUAL,
     TEACHER,
     TRAINING_SETS,
+    TRIPLES,
     Options,
+    teachers_of,
 )
 from sbnmt_plugin.tools.recipes.work_folder import DONE, ModelRecord, TeacherRecord
 
@@ -58,15 +60,15 @@ class TrainingSteps(DataSteps):
     @functools.cache
     def examples(self, kind: str) -> Step:
         """Gold text joined with pseudo targets."""
-        known = TRAINING_SETS[kind]
+        triples = kind in TRIPLES
         output = self.work / "examples" / kind / "train"
         source, target = self.sides("train")
         words: list[Any] = ["sbnmt", "triples", "--source", source, "--target", target]
-        for direction in known.teachers:
+        for direction in teachers_of(kind):
             words += [f"--pseudo-{direction}", self.pseudo(direction)]
-        words += ["--output", output, "--triples" if known.triples else "--pairs", kind]
-        purpose = f"Join gold text and pseudo targets: {known.holds}"
-        end = "r2l" if known.triples else self.languages[1]
+        words += ["--output", output, "--triples" if triples else "--pairs", kind]
+        purpose = f"Join gold text and pseudo targets: {TRAINING_SETS[kind]}"
+        end = "r2l" if triples else self.languages[1]
         last = output.with_suffix(f".{end}")  # written last
         return Step.of(f"examples/{kind}", purpose, words, last, *self.bpe())
 

@@ -78,7 +78,7 @@ def section(given: Inputs) -> Section:
         name: [accuracy(given.tokens(text), golds, N, x) for x in (False, True)]
         for name, text in given.systems.items()
     }
-    columns = [Column(f"{end} {N}", "%", ".2f", "high") for end in ("first", "last")]
+    columns = [Column(f"{end} {N}", "%", ".2f", best=True) for end in ("first", "last")]
     table = Table(
         "accuracy",
         f"Accuracy of the first and the last {N} tokens.",

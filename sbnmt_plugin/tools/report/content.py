@@ -17,13 +17,13 @@ class Column:
         name: heading.
         unit: shown beside the heading; empty where there is none.
         format: of a value; empty for text.
-        best: ``high`` or ``low`` where the best value is set in bold.
+        best: whether the highest value is set in bold.
     """
 
     name: str
     unit: str = ""
     format: str = ""
-    best: str = ""
+    best: bool = False
 
     @property
     def heading(self) -> str:
@@ -55,10 +55,8 @@ class Table:
     def best_of(self, place: int) -> Any:
         """Return the value of a column that is set in bold, or None."""
         values = [row[place] for row in self.rows if row[place] is not None]
-        wanted = self.columns[place].best
-        if not wanted or len(values) < 2:
-            return None
-        return max(values) if wanted == "high" else min(values)
+        wanted = self.columns[place].best and len(values) > 1
+        return max(values) if wanted else None
 
     def csv(self) -> str:
         """Return the table as CSV, values unrounded."""

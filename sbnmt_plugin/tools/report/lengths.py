@@ -121,7 +121,7 @@ def section(given: Inputs) -> Section:
     gold = [mean_length(given.references, group) for group in groups]
     columns = [Column("system")]
     for group in groups:
-        columns.append(Column(group.name, "BLEU", ".2f", "high"))
+        columns.append(Column(group.name, "BLEU", ".2f", best=True))
         columns.append(Column(group.name, "tokens", ".1f"))
     rows: list[list[Any]] = [[name, *chain(*pairs)] for name, pairs in found.items()]
     rows.append(["reference", *chain(*((None, mean) for mean in gold))])

@@ -15,7 +15,7 @@ from sbnmt_plugin.tools.scoring import bleu
 TITLE = "Scores"
 
 
-def intervals(values: dict[str, tuple[float, float]], metric: str) -> Figure:
+def intervals(values: dict[str, tuple[float, float]]) -> Figure:
     """Draw a dot and its 95 % interval for each system, from top to bottom."""
     with panels(1, 0.75 + 0.3 * len(values)) as (canvas, (axis,)):
         looks = colours(list(values))
@@ -35,9 +35,9 @@ def intervals(values: dict[str, tuple[float, float]], metric: str) -> Figure:
         axis.set_yticks(range(len(values)), list(values))
         axis.set_ylim(len(values) - 0.4, -0.7)
         axis.grid(axis="y", visible=False)
-        axis.set_xlabel(f"{metric}, mean of the resamplings and 95 % interval")
+        axis.set_xlabel("BLEU, mean of the resamplings and 95 % interval")
     caption = (
-        f"{metric} of each system with its 95 % bootstrap interval. Overlapping "
+        "BLEU of each system with its 95 % bootstrap interval. Overlapping "
         "intervals do not mean “no difference”: the paired test below compares "
         "sentence by sentence. The axis does not start at 0."
     )
@@ -54,7 +54,7 @@ def section(given: Inputs) -> Section:
     rows: list[list[Any]] = [[name] for name in given.systems]
     columns, notes, drawn = [Column("system")], [], {}
     for key, metric in metrics.items():
-        columns.append(Column(key, "", ".2f", "high"))
+        columns.append(Column(key, "", ".2f", best=True))
         columns.append(Column(f"± {key}", "95 %", ".2f"))
         columns.append(Column(f"p, {key}", "", ".4f"))
         for row, (name, text) in zip(rows, given.systems.items()):
@@ -81,5 +81,5 @@ def section(given: Inputs) -> Section:
         f"{len(given.references)}; "
         f"{'case ignored' if given.lowercase else 'case-sensitive'}.",
         [table],
-        [intervals(drawn, "BLEU")],
+        [intervals(drawn)],
     )

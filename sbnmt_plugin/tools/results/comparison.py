@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -50,8 +49,8 @@ class Runs:
         published = self.key == "BLEU" and given.detokenise
         self.given = given.read("test.ref" if published else "test")
 
-    def seeds(self, name: str) -> set[int]:
-        """Return the seeds of a row.
+    def seeds(self, name: str) -> dict[int, Row]:
+        """Return a row of each seed that was run, by the seed.
 
         Raises:
             FileNotFoundError, ValueError: there is none, or no comparison with others.
@@ -68,30 +67,25 @@ class Runs:
                 "translates back: give another row"
             )
         results = self.work / "results"
-        found = {Row.parse(path.stem).seed for path in results.glob(f"{name}@*.json")}
-        if (results / f"{name}.json").exists():
-            found.add(1)
-        if not found:
+        paths = [results / f"{name}.json", *results.glob(f"{name}@*.json")]
+        rows = [Row.parse(path.stem) for path in paths if path.exists()]
+        if not rows:
             raise FileNotFoundError(
                 f"{results}/{name}.json must hold the results of a row, but does not "
                 f"exist: run sbnmt recipe with --rows {name}"
             )
-        for seed in found:  # all of one training
-            check_row(self.work, self.settings, replace(row, seed=seed))
-        return found
+        for row in rows:  # all of one training
+            check_row(self.work, self.settings, row)
+        return {row.seed: row for row in rows}
 
-    def result(self, name: str, seed: int, suffix: str) -> Path:
-        """Return the path of a file of a seed's results."""
-        row = replace(Row.parse(name), seed=seed)
-        return self.work / "results" / f"{row.name}.{suffix}"
-
-    def answers(self, name: str, seed: int) -> list[str]:
-        """Return the hypotheses of a seed, a line a sentence.
+    def answers(self, row: Row) -> list[str]:
+        """Return a row's hypotheses, a line a sentence.
 
         Raises:
             ValueError: there are more or fewer than sentences.
         """
-        path, count = self.result(name, seed, self.suffix), len(self.given[0])
+        path = self.work / "results" / f"{row.name}.{self.suffix}"
+        count = len(self.given[0])
         found = read_lines(path)
         if len(found) != count:
             raise ValueError(
@@ -100,9 +94,9 @@ class Runs:
             )
         return found
 
-    def score(self, name: str, seed: int) -> float:
-        """Return the score of a seed as it was evaluated."""
-        path = self.result(name, seed, "json")
+    def score(self, row: Row) -> float:
+        """Return the score of a row as it was evaluated."""
+        path = self.work / "results" / f"{row.name}.json"
         with as_written(path, "evaluate anew"):
             return float(json.loads(path.read_text("utf-8"))[self.key]["score"])
 
@@ -119,11 +113,11 @@ def compare(work: Path, settings: dict[str, Any], rows: list[TableRow]) -> str |
         return None
     runs = Runs(work, settings)
     best = (min if runs.key == "WER" else max)(
-        baselines, key=lambda row: runs.score(row["name"], named[row["name"]].seed)
+        baselines, key=lambda row: runs.score(named[row["name"]])
     )
     for row in rows:
         if row is not best and not named[row["name"]].system.back:
-            names = row["name"], best["name"]
-            texts, theirs = ([runs.answers(x, named[x].seed)] for x in names)
+            pair = named[row["name"]], named[best["name"]]
+            texts, theirs = ([runs.answers(x)] for x in pair)
             row["p"] = bootstrap(texts, theirs, runs.given, runs.metric).p
     return str(best["name"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from sbnmt_plugin.tools.command_names import PLUGIN
 
@@ -17,34 +17,34 @@ MULTILINGUAL = "both-ways"  # a training set, and the group of its rows
 KD = "kd"  # a training set
 
 
-class TrainingSet(NamedTuple):
-    """How gold text and pseudo targets are joined.
-
-    Attributes:
-        teachers: directions of the pseudo targets.
-        holds: what it holds for each sentence, in a line.
-        triples: whether it holds triples for both directions, or pairs.
-    """
-
-    teachers: tuple[str, ...] = ()
-    holds: str = ""
-    triples: bool = False
-
-
-TRAINING_SETS = {
-    "gold": TrainingSet(),
-    "pl": TrainingSet((L2R,), "y_g and y_pl, a pair each"),
-    "pr": TrainingSet((R2L,), "y_g and y_pr, a pair each"),
-    "pl-pr": TrainingSet(DIRECTIONS, "y_g, y_pl and y_pr, a pair each"),
-    "one": TrainingSet((R2L,), "y_g and y_pr, a triple a sentence", triples=True),
-    "two": TrainingSet(DIRECTIONS, "two triples a sentence", triples=True),
-    "three": TrainingSet(
-        DIRECTIONS, "two triples a sentence, and gold text twice", True
-    ),
-    "six": TrainingSet(DIRECTIONS, "six triples a sentence", triples=True),
-    MULTILINGUAL: TrainingSet(),  # either language into the other
-    KD: TrainingSet((L2R,), "y_pl alone, a pair a sentence"),
+# training sets that join gold text and pseudo targets, and the targets of every example
+# of a sentence: l or r by a teacher, g of the bitext
+TRIPLES = {
+    "one": ("gr",),
+    "two": ("lg", "gr"),
+    "three": ("lg", "gr", "gg"),
+    "six": ("gl", "gr", "lg", "lr", "rg", "rl"),
 }
+PAIRS = {"pl": ("g", "l"), "pr": ("g", "r"), "pl-pr": ("g", "l", "r"), KD: ("l",)}
+# each training set, and what it holds for a sentence
+TRAINING_SETS = {
+    "gold": "",
+    "pl": "y_g and y_pl, a pair each",
+    "pr": "y_g and y_pr, a pair each",
+    "pl-pr": "y_g, y_pl and y_pr, a pair each",
+    "one": "y_g and y_pr, a triple a sentence",
+    "two": "two triples a sentence",
+    "three": "two triples a sentence, and gold text twice",
+    "six": "six triples a sentence",
+    MULTILINGUAL: "",  # either language into the other
+    KD: "y_pl alone, a pair a sentence",
+}
+
+
+def teachers_of(kind: str) -> list[str]:
+    """Return the directions of the pseudo targets of a training set."""
+    letters = "".join((TRIPLES | PAIRS)[kind])
+    return [direction for direction in DIRECTIONS if direction[0] in letters]
 
 
 @dataclass(frozen=True)
