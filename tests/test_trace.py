@@ -46,6 +46,8 @@ def assert_trace_tells_the_search(results, traces):
             tokens = [words[int(t)] for t in answer["tokens"][:-1]]
             assert entry["tokens"] == tokens
             assert entry["direction"] == answer["direction"]
+            total = float(answer["positional_scores"].sum())
+            assert entry["total"] == pytest.approx(total, abs=1e-3)
             # it ended in the step that says so, as a continuation of a live one
             (at,) = [x for x in finished if same(x, entry)]
             step = at["length"] - 1

@@ -21,6 +21,7 @@ from commands import (
 from fairseq.distributed import ModuleProxyWrapper
 from helpers import dictionary, logits, sb_model, source, streams, transformer
 
+from sbnmt_plugin.families.sb.initialisation import adopt_transformer
 from sbnmt_plugin.layout import L2R, R2L
 from sbnmt_plugin.symbols import TAGS
 from sbnmt_plugin.training.train_step import bare
@@ -89,6 +90,16 @@ def test_a_transformer_without_tags_gets_their_rows():
     assert model.decoder.embed_tokens.weight.size(0) == len(words) + 2
     own, end = model.decoder.output_projection.weight[len(words) :], words.eos()
     assert not own.eq(state["decoder.output_projection.weight"][end]).all(1).any()
+
+
+def test_each_dictionary_has_its_tags_at_places_of_its_own():
+    sizes = {"encoder.embed_tokens.weight": 9, "decoder.embed_tokens.weight": 6}
+    given = {name: torch.rand(count, 2) for name, count in sizes.items()}
+    fresh = {name: torch.rand(count + 2, 2) for name, count in sizes.items()}
+    made, end = dict(given), 2
+    adopt_transformer(made, fresh, end, source_tags=[9, 10], target_tags=[6, 7])
+    for name, words in given.items():
+        assert made[name].equal(torch.cat([words, words[[end, end]]]))
 
 
 def test_weights_of_another_dictionary_are_refused(data, teacher, tmp_path):
