@@ -13,7 +13,13 @@ from typing import Any
 
 from fairseq.models import ARCH_MODEL_REGISTRY
 
-from sbnmt_plugin.checkpoints import OPTIONS, Checkpoint, read_checkpoint, settings_of
+from sbnmt_plugin.checkpoints import (
+    OPTIONS,
+    Checkpoint,
+    architecture_of,
+    read_checkpoint,
+    settings_of,
+)
 from sbnmt_plugin.symbols import TAGS
 
 # settings by which the same weights compute something else; ties, by which one matrix
@@ -179,7 +185,7 @@ def trained_languages(settings: Any) -> tuple[str, str] | None:
     Args:
         settings: the model's, as its checkpoint has them.
     """
-    model = ARCH_MODEL_REGISTRY.get(getattr(settings, "arch", None))
+    model = ARCH_MODEL_REGISTRY.get(architecture_of(settings))
     says = getattr(model, "trained_languages", None)  # see protocol.Model
     return None if says is None else says(settings)
 

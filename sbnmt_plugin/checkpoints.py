@@ -11,12 +11,11 @@ import argparse
 import collections
 import os
 import re
-import struct
 import typing
 import zipfile
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -29,11 +28,6 @@ from omegaconf.nodes import AnyNode
 OPTIONS = (
     "(--path, --restore-file, --save-dir, --finetune-from-model, --continue-once, "
     "checkpoint_file)"
-)
-# what reading a zip file raises where it is damaged
-BROKEN = (
-    *(ValueError, zipfile.BadZipFile, NotImplementedError, EOFError, RuntimeError),
-    *(OSError, struct.error, zlib.error),
 )
 TIED = 8  # names that one parameter may have, as embeddings do
 MOST_POSITIONS = 2**20
@@ -165,7 +159,7 @@ def check_archive(path: str, options: str) -> None:
             damaged = archive.testzip()
         if damaged is not None:
             raise ValueError(f"the checksum of {damaged} is another")
-    except BROKEN as error:
+    except Exception as error:  # zipfile raises all sorts, too
         raise ValueError(
             f"{path} {options} cannot be read safely: it was cut off or damaged, or is "
             f"no archive as torch writes it ({error}); use another one"
@@ -226,6 +220,13 @@ def texts_in(value: Any) -> Iterator[str]:
     elif isinstance(value, (list, tuple, set, frozenset)):
         for item in value:
             yield from texts_in(item)
+
+
+def architecture_of(settings: Any) -> str | None:
+    """Return the name of a model's architecture: ``arch``, or Hydra's ``_name``."""
+    get = settings.get if isinstance(settings, dict) else partial(getattr, settings)
+    name: str | None = get("arch", None) or get("_name", None)
+    return name
 
 
 def settings_of(checkpoint: dict[str, Any]) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from fairseq.registry import REGISTRIES
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
 
+from sbnmt_plugin.checkpoints import architecture_of
 from sbnmt_plugin.fairseq_options import (
     GENERATE,
     HYDRA,
@@ -92,7 +93,7 @@ def check_architecture(settings: Any) -> None:
     Raises:
         ValueError: with ``--arch``.
     """
-    name = getattr(settings, "_name", None) or getattr(settings, "arch", None)
+    name = architecture_of(settings)
     kind = ARCH_MODEL_REGISTRY.get(name, MODEL_REGISTRY.get(name))
     known = [MODEL_REGISTRY[name] for name in TEACHERS]
     if kind is None or (kind.__module__.startswith("fairseq.") and kind not in known):
@@ -162,7 +163,7 @@ def refuse_model_settings(model: Any, groups: Any, trained: bool) -> None:
     Raises:
         ValueError: with their names; a text in place of a number.
     """
-    arch = str(getattr(model, "arch", None) or getattr(model, "_name", None))
+    arch = str(architecture_of(model))
     if groups is not None and trained:
         given = overrides_of(groups)
     elif HydraConfig.initialized() and not trained:

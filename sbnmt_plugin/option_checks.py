@@ -16,6 +16,7 @@ from fairseq.registry import REGISTRIES
 from fairseq.tasks.translation import TranslationConfig
 from omegaconf import MISSING
 
+from sbnmt_plugin.checkpoints import architecture_of
 from sbnmt_plugin.config import SBTranslationConfig, task_config
 from sbnmt_plugin.fairseq_options import (
     OVERRIDES,
@@ -111,13 +112,13 @@ def check_model(cfg: SBTranslationConfig, model: Any, settings: Any) -> None:
     width = getattr(settings, "decoder_embed_dim", None)
     narrow = getattr(settings, "decoder_output_dim", width)
     for tied in "share_all_embeddings", "share_decoder_input_output_embed":
-        if getattr(settings, tied, False) and narrow != width:
+        if getattr(settings, tied, False) and str(narrow) != str(width):
             raise ValueError(
                 f"--decoder-output-dim {narrow} is not for {flag_of(tied)}, whose "
                 f"matrix has --decoder-embed-dim {width}: leave it out"
             )
     wanted = str(cfg.sb_direction)
-    name = getattr(settings, "arch", None) or getattr(settings, "_name", "?")
+    name = architecture_of(settings)
     if wanted == "r2l" and (reason := said(model, "never_r2l")):
         raise ValueError(
             f"--sb-direction r2l is not for {name}, which {reason}: use --sb-direction "
@@ -150,7 +151,7 @@ def check_settings(
         if KEY in option.metadata and option.metadata[KEY].phase != TRAINING:
             known.add(option.name)
     for settings in models:
-        arch = str(settings.get("arch") or settings.get("_name"))  # Hydra's
+        arch = str(architecture_of(settings))
         known |= {name for name in options_of(arch) if acts(name, OVERRIDES)}
         refuse_unread(arch, Namespace(**{**settings, **values}), given, PYTHON)
     for group in ("tokenizer", "bpe"):

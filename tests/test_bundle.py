@@ -56,6 +56,18 @@ def test_a_folder_of_any_family_translates_as_its_checkpoint(name, tmp_path):
     assert model.translate(LINES) == best
 
 
+def test_directions_that_do_not_share_the_beam_have_all_of_it(tmp_path):
+    words = [WITNESSES / "data", tmp_path / "model", "--beam", 5, *LENGTHS]
+    folder = model_folder(WITNESSES / "abd.pt", *words)
+    model = sbnmt_plugin.load(folder, device="cpu", nbest=None)
+    assert len(model.hypotheses(LINES[:1])[0]) == 5
+    wider = sbnmt_plugin.load(folder, device="cpu", beam=7, nbest=7)
+    assert wider.engine.most == 7
+    with pytest.raises(ValueError, match=r"^--beam must be even, as two directions"):
+        model_folder(WITNESSES / "sb.pt", *words[:1], tmp_path / "odd", *words[2:])
+    assert not (tmp_path / "odd").exists()
+
+
 def test_the_check_of_translations_can_fail(tmp_path):
     """A folder that keeps no options of the search would be noticed."""
     folder = witness("sb, rescored", tmp_path / "model")

@@ -7,6 +7,7 @@ import torch
 from fairseq.models import ARCH_MODEL_REGISTRY
 from helpers import abd_model, enat_model, sb_model, transformer, two_way_model
 
+from sbnmt_plugin.checkpoint_checks import trained_languages
 from sbnmt_plugin.config import task_config
 from sbnmt_plugin.layout import L2R, R2L, Layout
 from sbnmt_plugin.network.fairseq_decoder import searchable
@@ -87,6 +88,9 @@ def test_a_model_that_says_nothing_has_the_defaults():
     assert said(model, "check_task")(None, True) is None
     assert said(model, "check_starts")(None, []) is None
     assert said(Namespace, "trained_languages")(None) is None
+    for name in "arch", "_name":  # Hydra's
+        settings = Namespace(**{name: "two_way_tiny"}, two_way_languages=["en", "de"])
+        assert trained_languages(settings) == ("en", "de")
     given = object(), torch.zeros(4, 3)
     assert said(model, "forced_inputs")(*given, 2) == (*given, Layout(2))
 
@@ -187,6 +191,8 @@ def test_tied_embeddings_have_one_width(family, shared):
     tied = Namespace(**vars(settings), **{shared: True})
     with pytest.raises(ValueError, match=r"^--decoder-output-dim 6 is not for --share"):
         check_model(cfg, model, tied)
+    tied.decoder_output_dim = "8"  # fairseq's parser leaves it a text
+    check_model(cfg, model, tied)
 
 
 def test_noise_that_needs_a_gpu_is_refused_without(monkeypatch):

@@ -127,10 +127,21 @@ def test_the_causality_check_can_fail(monkeypatch):
         test_no_step_sees_a_later_step_of_either_stream(model)
 
 
+def fusing(kind="tanh", weight=None, learned=False, dropout=0.0):
+    """Settings of a fusion."""
+    return Namespace(
+        sb_fusion=kind,
+        sb_lambda=weight,
+        sb_learn_lambda=learned,
+        sb_future_dropout=dropout,
+        decoder=Namespace(attention_heads=H),
+    )
+
+
 def make_attention(kind, learned=False, shift=False, reader=False):
     torch.manual_seed(3)
     weight = None if kind == "gate" else 0.7
-    fusion = build_fusion(kind, weight, learned, 0.0, channels=C, heads=H)
+    fusion = build_fusion(fusing(kind, weight, learned), C)
     reader = Reader(C, lambda projection: projection) if reader else None
     module = SBSelfAttention(C, H, fusion, shift, reader)
     for parameter in module.parameters():
@@ -307,6 +318,5 @@ def test_big_has_the_parameters_of_fairseqs_big():
 
 def test_fusion_bounds_are_checked():
     for bad in ({"kind": "mean"}, {"dropout": 1.0}, {"kind": "gate", "weight": 0.1}):
-        options = {"kind": "tanh", "weight": None, "learned": False, "dropout": 0.0}
         with pytest.raises(ValueError, match="--sb-"):
-            build_fusion(**{**options, **bad}, channels=C, heads=H)
+            build_fusion(fusing(**bad), C)

@@ -60,14 +60,7 @@ class SBDecoderLayer(TransformerDecoderLayerBase):
 
     def build_fusion(self, embed_dim: int, cfg: Any) -> nn.Module:
         """Build the fusion of history and future, or its substitute."""
-        return build_fusion(
-            cfg.sb_fusion,
-            cfg.sb_lambda,
-            cfg.sb_learn_lambda,
-            cfg.sb_future_dropout,
-            channels=embed_dim,
-            heads=cfg.decoder.attention_heads,
-        )
+        return build_fusion(cfg, embed_dim)
 
     def build_reader(self, embed_dim: int, cfg: Any) -> Reader | None:
         """Build the reader where the options ask for one."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -86,20 +88,14 @@ class Gate(nn.Module):
         return Parts(keep * history, take * future)
 
 
-def build_fusion(
-    kind: str,
-    weight: float | None,
-    learned: bool,
-    dropout: float,
-    channels: int,
-    heads: int,
-) -> nn.Module:
+def build_fusion(cfg: Any, channels: int) -> nn.Module:
     """Build the fusion of ``--sb-fusion``, ``--sb-lambda`` and their like.
 
     Raises:
         ValueError: an unknown kind, a λ for the gate or one that is not
             finite, a rate outside [0, 1).
     """
+    kind, weight, dropout = str(cfg.sb_fusion), cfg.sb_lambda, cfg.sb_future_dropout
     if kind not in FUSIONS:
         raise ValueError(
             f"--sb-fusion must be one of {', '.join(FUSIONS)}, but is {kind!r} instead"
@@ -109,12 +105,13 @@ def build_fusion(
             f"--sb-future-dropout must be in [0, 1), but is {dropout} instead"
         )
     if kind == "gate":
-        if weight is not None or learned:
+        if weight is not None or cfg.sb_learn_lambda:
             raise ValueError(
                 "--sb-fusion gate has no λ: drop --sb-lambda and --sb-learn-lambda"
             )
-        return Gate(channels // heads, dropout)
+        return Gate(channels // cfg.decoder.attention_heads, dropout)
     weight = DEFAULT_LAMBDA if weight is None else weight
     if not abs(weight) < float("inf"):
         raise ValueError(f"--sb-lambda must be finite, but is {weight} instead")
-    return Interpolation(kind, weight, channels if learned else None, dropout)
+    learned = channels if cfg.sb_learn_lambda else None
+    return Interpolation(kind, weight, learned, dropout)

@@ -59,9 +59,13 @@ def search_options(
             refuse(name, "the SB-NMT search")
         if (name, value) != ("nbest", None):  # None: see SearchOptions
             check_type(name, value, option.type)
-    own = {x: str(getattr(args, x, None) or getattr(cfg, x)) for x in CHOICES}
+    asked = {x: getattr(args, x, None) for x in SEARCH_OPTIONS}
+    own = {x: getattr(cfg, x) if y is None else y for x, y in asked.items()}
+    own |= {x: str(own[x]) for x in CHOICES}
     for name, known in CHOICES.items():
         check_choice(flag_of(name), own[name], known)
+    for name, kind in ("sb_rescore", float), ("sb_rescore_best", int):
+        check_type(name, own[name], kind)
     given: dict[str, Any] = {x.name: getattr(args, x.name, x.default) for x in OWN}
     beam = given["beam"]
     sharing = len(directions) if shared else 1
@@ -83,24 +87,12 @@ def search_options(
         penalty=LengthPenalty(own["sb_length_penalty"], alpha),
         stop=own["sb_stop"],
         answer=own["sb_answer"],
-        rescore=float(number("sb_rescore", args, cfg, float)),
-        rescore_best=number("sb_rescore_best", args, cfg, int),
+        rescore=float(own["sb_rescore"]),
+        rescore_best=own["sb_rescore_best"],
         **given,
     )
     check_options(options)
     return options
-
-
-def number(name: str, args: Any, cfg: Any, kind: type) -> Any:
-    """Return an option of ours whose value is a number, or a whole one.
-
-    Raises:
-        ValueError: it is none.
-    """
-    value = getattr(args, name, None)
-    value = getattr(cfg, name) if value is None else value
-    check_type(name, value, kind)
-    return value
 
 
 def check_choice(flag: str, name: str, known: Collection[str]) -> None:

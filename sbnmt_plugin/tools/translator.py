@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import ast
 from functools import partial
 from pathlib import Path
@@ -25,8 +26,8 @@ class Translator:
 
     Args:
         arguments: fairseq-generate's command line.
-        nbest: hypotheses of a sentence that are wanted, None for as many as --beam has;
-            the search is done as soon as they are sure.
+        nbest: hypotheses of a sentence that are wanted, None for all of the beam; the
+            search is done as soon as they are sure.
     """
 
     def __init__(self, arguments: list[str], nbest: int | None = 1) -> None:
@@ -39,9 +40,8 @@ class Translator:
         args = options.parse_args_and_arch(parser, arguments, modify_parser=refusing)
         cfg = convert_namespace_to_omegaconf(args)
         refuse_ignored(cfg)
-        cfg.generation.nbest = nbest or cfg.generation.beam
         utils.import_user_module(cfg.common)
-        self.cfg = cfg
+        self.cfg, self.nbest = cfg, nbest
         self.max_tokens = cfg.dataset.max_tokens or MAX_TOKENS
         self.task = tasks.setup_task(cfg.task)
         self.models, _ = checkpoint_utils.load_model_ensemble(
@@ -56,7 +56,8 @@ class Translator:
             if self.cuda:
                 model.cuda()
             model.prepare_for_inference_(cfg)
-        self.generator = self.task.build_generator(self.models, cfg.generation)
+        search = argparse.Namespace(**{**cfg.generation, "nbest": nbest})
+        self.generator = self.task.build_generator(self.models, search)
         self.max_positions = utils.resolve_max_positions(
             self.task.max_positions(), *[m.max_positions() for m in self.models]
         )

@@ -27,7 +27,7 @@ import torch
 from fairseq.data.data_utils import infer_language_pair
 
 from sbnmt_plugin import __version__
-from sbnmt_plugin.checkpoints import read_checkpoint, settings_of
+from sbnmt_plugin.checkpoints import architecture_of, read_checkpoint, settings_of
 from sbnmt_plugin.register import register
 from sbnmt_plugin.symbols import BLANK, NAMES
 from sbnmt_plugin.task_options import caller_files, flag_of
@@ -42,6 +42,7 @@ from sbnmt_plugin.tools.models.description import (
     dictionary_of,
     write_description,
 )
+from sbnmt_plugin.tools.models.engine import check_beam
 from sbnmt_plugin.tools.models.fairseq_engine import FLAGS, open_engine
 from sbnmt_plugin.tools.subwords import MARK, Pieces, Subwords, subwords
 from sbnmt_plugin.tools.text import as_written, read_lines
@@ -175,7 +176,7 @@ def origin_of(
         "versions": versions(),
         "checkpoint": checkpoint.name,
         "checkpoint sha256": sha256_of(checkpoint),
-        "architecture": settings.get("arch") or settings.get("_name"),
+        "architecture": architecture_of(settings),
         "seed": (training.get("common") or {}).get("seed"),
         "updates": history[-1].get("num_updates"),
     }
@@ -218,8 +219,9 @@ def fill(folder: Path, args: argparse.Namespace) -> None:
         provenance=origin_of(args.path, state, settings),
         scores=scores,
     )
-    positions = int(open_engine(folder, made, "cpu", "float32", 1).max_positions[0])
-    made = made.with_search({"max_positions": positions})
+    engine = open_engine(folder, made, "cpu", "float32", 1)
+    check_beam(engine, args.beam)
+    made = made.with_search({"max_positions": int(engine.max_positions[0])})
     write_description(folder, made)
 
 

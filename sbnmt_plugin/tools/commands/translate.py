@@ -105,9 +105,8 @@ def main() -> None:
     options = args.beam, args.lenpen, args.rescore
     nbest = None if args.records else args.nbest
     model = load(args.model, args.device, args.dtype, *options, nbest)
-    search = model.description.search
-    check(args.nbest, Range(int, 1, search["beam"]), "--nbest")
-    how = begun(args, search) if args.output or args.records else {}
+    check(args.nbest, Range(int, 1, model.engine.most), "--nbest")
+    how = begun(args, model.description.search) if args.output or args.records else {}
     failed = 0
     with contextlib.ExitStack() as stack:
         files = [

@@ -147,15 +147,10 @@ class Converted:
             options: of CTranslate2's ``translate_batch``.
         """
         size = -(-len(rows) // self.workers)
-        parts = [rows[x * size : (x + 1) * size] for x in range(self.workers)]
-        pending = [
-            self.translator.translate_batch(
-                *map(list, zip(*part)), asynchronous=True, **options
-            )
-            for part in parts
-            if part
-        ]
-        return [each.result() for part in pending for each in part]
+        sources, prefixes = map(list, zip(*rows))
+        return self.translator.translate_batch(
+            sources, prefixes, max_batch_size=size, **options
+        )
 
     def totals(self, pairs: Sequence[tuple[list[str], Stream]]) -> list[float]:
         """Return the log-probability of texts, each with ``</s>``.

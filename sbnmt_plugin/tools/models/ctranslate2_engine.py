@@ -30,13 +30,15 @@ class CTranslate2Engine:
     Args:
         model: that is searched.
         search: options, by the keys of :data:`description.SEARCH`.
-        nbest: most hypotheses of a sentence.
+        nbest: how many hypotheses of a sentence are asked for; None: all.
 
     Raises:
         ValueError: a beam that the directions do not allow.
     """
 
-    def __init__(self, model: Converted, search: dict[str, Any], nbest: int) -> None:
+    def __init__(
+        self, model: Converted, search: dict[str, Any], nbest: int | None
+    ) -> None:
         self.model, self.options, self.nbest = model, search, nbest
         directions = len(model.starts)
         if search["beam"] < directions:
@@ -45,6 +47,7 @@ class CTranslate2Engine:
                 f"{search['beam']} instead"
             )
         self.beam = search["beam"] // directions
+        self.most = self.beam * directions
 
     def hypotheses(self, sentences: list[str]) -> list[list[Hypothesis] | str]:
         """Translate sentences: see :meth:`engine.Engine.hypotheses`."""
@@ -200,7 +203,11 @@ def batches(sources: list[list[str]]) -> Iterator[list[int]]:
 
 
 def open_engine(
-    folder: Path, description: Description, device: str | None, dtype: str, nbest: int
+    folder: Path,
+    description: Description,
+    device: str | None,
+    dtype: str,
+    nbest: int | None,
 ) -> CTranslate2Engine:
     """Load an exported model, whose checksums are known to be right.
 

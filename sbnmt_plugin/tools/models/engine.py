@@ -20,6 +20,18 @@ class Hypothesis(NamedTuple):
     direction: str
 
 
+def check_beam(engine: Engine, beam: int) -> None:
+    """Refuse a beam of which the search would use less.
+
+    Raises:
+        ValueError: with the flag.
+    """
+    if engine.most < beam:
+        raise ValueError(
+            f"--beam must be even, as two directions share it, but is {beam}"
+        )
+
+
 def distinct(hypotheses: list[Hypothesis], most: int) -> list[Hypothesis]:
     """Return the best hypotheses, each text once: both directions may write it."""
     texts = {x.tokens: x for x in reversed(hypotheses)}
@@ -28,6 +40,11 @@ def distinct(hypotheses: list[Hypothesis], most: int) -> list[Hypothesis]:
 
 class Engine(Protocol):
     """A loaded model and its search."""
+
+    @property
+    def most(self) -> int:
+        """Most hypotheses of a sentence: the beam, even if two directions share it."""
+        ...
 
     def hypotheses(self, sentences: list[str]) -> list[list[Hypothesis] | str]:
         """Translate sentences.

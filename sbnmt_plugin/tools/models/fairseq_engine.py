@@ -36,12 +36,17 @@ class FairseqEngine(Translator):
 
     Args:
         arguments: fairseq-generate's command line.
-        nbest: number of hypotheses of a sentence.
+        nbest: how many hypotheses of a sentence are asked for; None: all.
     """
+
+    @property
+    def most(self) -> int:
+        """See :class:`engine.Engine`."""
+        return int(self.generator.options.beam)
 
     def best(self, batch: dict[str, Any]) -> list[Any]:
         """Return every sentence's hypotheses, as many as are asked for."""
-        return [found[: self.cfg.generation.nbest] for found in self.search(batch)]
+        return [found[: self.nbest] for found in self.search(batch)]
 
     def hypotheses(self, sentences: list[str]) -> list[list[Hypothesis] | str]:
         """Translate sentences: see :meth:`engine.Engine.hypotheses`."""
@@ -60,7 +65,11 @@ class FairseqEngine(Translator):
 
 
 def open_engine(
-    folder: Path, description: Description, device: str | None, dtype: str, nbest: int
+    folder: Path,
+    description: Description,
+    device: str | None,
+    dtype: str,
+    nbest: int | None,
 ) -> FairseqEngine:
     """Load the checkpoint of a model folder: see :func:`folder.load`.
 

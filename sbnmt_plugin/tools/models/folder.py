@@ -15,7 +15,7 @@ from sbnmt_plugin.tools.models.description import (
     check,
     read_description,
 )
-from sbnmt_plugin.tools.models.engine import Engine, Hypothesis, distinct
+from sbnmt_plugin.tools.models.engine import Engine, Hypothesis, check_beam, distinct
 
 DTYPES = "float32", "bf16", "fp16", "int8"
 DEVICES = "cpu", "cuda"
@@ -141,19 +141,12 @@ def load(
     folder = Path(path)
     given = {"beam": beam, "lenpen": lenpen, "rescore": rescore}
     description = read_description(folder).with_search(given)
-    hypotheses, directions = description.search["beam"], len(description.directions)
-    if beam is not None and beam > directions and beam % directions:
-        raise ValueError(
-            f"--beam must be even, as two directions share it, but is {beam}"
-        )
-    if description.search["rescore"] and directions == 1:
+    if description.search["rescore"] and len(description.directions) == 1:
         raise ValueError(
             "--rescore must be 0 for a model of one direction, which has no score in "
             f"the other, but is {description.search['rescore']}"
         )
-    shared = max(hypotheses // directions, 1) * directions
-    check(shared if nbest is None else nbest, Range(int, 1, shared), "--nbest")
-    opening = folder, description, device, dtype, 1 if nbest == 1 else shared
+    opening = folder, description, device, dtype, 1 if nbest == 1 else None
     engine: Engine
     if description.engine == "ctranslate2":
         from sbnmt_plugin.tools.models import ctranslate2_engine
@@ -168,6 +161,9 @@ def load(
         from sbnmt_plugin.tools.models import fairseq_engine
 
         engine = fairseq_engine.open_engine(*opening)
+    check_beam(engine, beam or 1)
+    most = engine.most
+    check(most if nbest is None else nbest, Range(int, 1, most), "--nbest")
     model = Model(folder, description, engine, nbest)
     model.loaded_as = path, device, dtype, beam, lenpen, rescore, nbest
     return model
