@@ -6,6 +6,7 @@ them in the checkpoint must agree with what the command says.
 
 from __future__ import annotations
 
+import logging
 import zlib
 from argparse import Namespace
 from collections.abc import Collection, Sequence
@@ -13,14 +14,11 @@ from typing import Any
 
 from fairseq.models import ARCH_MODEL_REGISTRY
 
-from sbnmt_plugin.checkpoints import (
-    OPTIONS,
-    Checkpoint,
-    architecture_of,
-    read_checkpoint,
-    settings_of,
-)
+from sbnmt_plugin.checkpoints import OPTIONS, Checkpoint, read_checkpoint, settings_of
+from sbnmt_plugin.given_options import architecture_of
 from sbnmt_plugin.symbols import TAGS
+
+logger = logging.getLogger(__name__)
 
 # settings by which the same weights compute something else; ties, by which one matrix
 # takes the place of others
@@ -153,6 +151,13 @@ def check_dictionaries(
     """
     saved = list(getattr(settings, "sb_dictionaries", None) or ())
     trained = trained_languages(settings)
+    known = list(getattr(settings, "sb_languages", None) or ())  # new since 0.3.0
+    if trained is None and known == list(languages[::-1]):
+        logger.warning(
+            "%s was trained with --source-lang %s --target-lang %s, and here it is the "
+            "other way round: exchange them unless the model knows both ways",
+            *(where, *known),
+        )
     if trained is not None and exchanged_languages(trained, *languages):
         saved.reverse()
     for name, old, dictionary in zip(("source", "target"), saved, words):

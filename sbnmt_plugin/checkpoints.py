@@ -15,7 +15,6 @@ import typing
 import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import torch
@@ -220,13 +219,6 @@ def texts_in(value: Any) -> Iterator[str]:
     elif isinstance(value, (list, tuple, set, frozenset)):
         for item in value:
             yield from texts_in(item)
-
-
-def architecture_of(settings: Any) -> str | None:
-    """Return the name of a model's architecture: ``arch``, or Hydra's ``_name``."""
-    get = settings.get if isinstance(settings, dict) else partial(getattr, settings)
-    name: str | None = get("arch", None) or get("_name", None)
-    return name
 
 
 def settings_of(checkpoint: dict[str, Any]) -> dict[str, Any]:

@@ -19,7 +19,6 @@ from fairseq.registry import REGISTRIES
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
 
-from sbnmt_plugin.checkpoints import architecture_of
 from sbnmt_plugin.fairseq_options import (
     GENERATE,
     HYDRA,
@@ -82,6 +81,13 @@ def refuse_typed(parser: argparse.ArgumentParser, command: str) -> None:
             action.__class__ = Refused
             action.say = partial(refuse, action.dest, command)
             action.choices, action.help = None, argparse.SUPPRESS
+
+
+def architecture_of(settings: Any) -> str | None:
+    """Return the name of a model's architecture: ``arch``, or Hydra's ``_name``."""
+    get = settings.get if isinstance(settings, dict) else partial(getattr, settings)
+    name: str | None = get("arch", None) or get("_name", None)
+    return name
 
 
 def check_architecture(settings: Any) -> None:

@@ -16,7 +16,6 @@ from fairseq.registry import REGISTRIES
 from fairseq.tasks.translation import TranslationConfig
 from omegaconf import MISSING
 
-from sbnmt_plugin.checkpoints import architecture_of
 from sbnmt_plugin.config import SBTranslationConfig, task_config
 from sbnmt_plugin.fairseq_options import (
     OVERRIDES,
@@ -26,7 +25,12 @@ from sbnmt_plugin.fairseq_options import (
     refuse,
     refuse_names,
 )
-from sbnmt_plugin.given_options import options_of, overrides_of, refuse_unread
+from sbnmt_plugin.given_options import (
+    architecture_of,
+    options_of,
+    overrides_of,
+    refuse_unread,
+)
 from sbnmt_plugin.network.protocol import said
 from sbnmt_plugin.search.arguments import check_choice
 from sbnmt_plugin.task_options import KEY, TRAINING, Scope, flag_of

@@ -5,6 +5,7 @@ import os
 from argparse import Namespace
 from typing import Any
 
+from fairseq import utils
 from fairseq.data import encoders
 from fairseq.logging import metrics
 from fairseq.tasks import FairseqTask
@@ -47,6 +48,7 @@ from sbnmt_plugin.search.registry import Search, search_for
 from sbnmt_plugin.search.trace import Tracer, TraceWriter
 from sbnmt_plugin.task_data import StreamData
 from sbnmt_plugin.task_options import DECODING, TRAINING
+from sbnmt_plugin.training.data_files import check_languages
 from sbnmt_plugin.training.dataset import with_stream_labels
 from sbnmt_plugin.training.read_bits import log_read_bits
 from sbnmt_plugin.training.start_checks import (
@@ -88,6 +90,8 @@ class SBTranslationTask(StreamData):
         check_values(cfg)
         leave_cudnn_out()
         given = [] if trained else check_checkpoints(checkpoint_files(cfg))
+        folder, *_ = utils.split_paths(cfg.data)
+        check_languages(folder, cfg.source_lang, cfg.target_lang)
         task: SBTranslationTask = super().setup_task(cfg, **kwargs)
         task._starts = given if cfg.sb_path is None else []
         return task
@@ -120,6 +124,8 @@ class SBTranslationTask(StreamData):
                     check_goes_on(start, wanted)
         with writable(cfg):
             cfg.sb_direction = wanted
+            if not from_checkpoint:
+                cfg.sb_languages = list(languages)
             cfg.sb_dictionaries = [fingerprint(dictionary) for dictionary in words]
             if from_checkpoint:  # they are for gradients, and hide what a layer is
                 cfg.checkpoint_activations = cfg.offload_activations = False

@@ -74,6 +74,20 @@ def test_the_last_checkpoints_are_found_by_either_name(tmp_path, names):
     assert averaged(tmp_path, "--last", 5, "--or-fewer") == 9.5
 
 
+@pytest.mark.parametrize(
+    "name", ["last.pt", "best.pt", "last-shard0.pt", "best.a.pt", "3_40.pt"]
+)
+def test_a_training_loses_no_checkpoint(tmp_path, name):
+    save_checkpoints(tmp_path, EPOCHS, range(8, 12))
+    before = sorted(tmp_path.iterdir())
+    for output in tmp_path / f"checkpoint_{name}", tmp_path / "checkpoint12.pt":
+        words = ["--output", output, "--last", 2, tmp_path]
+        with pytest.raises(ValueError, match=r"^--output .* must not have a name that"):
+            call(average_checkpoints, *words)
+    assert sorted(tmp_path.iterdir()) == before
+    assert not load(tmp_path / "checkpoint_last.pt")["model"]["w"]
+
+
 def test_a_mean_that_is_there_is_left_alone(tmp_path, capsys):
     """A time that changes would tell the next step that it is another model."""
     save_checkpoints(tmp_path, EPOCHS, range(8, 12))

@@ -54,6 +54,14 @@ def test_one_language_is_no_pair(tmp_path):
         call(binarise, *words, "--destdir", tmp_path / "bin")
 
 
+def test_a_file_is_no_prefix(tmp_path):
+    for ending in "en", "de":
+        put(tmp_path / f"train.{ending}", "a")
+    words = [*TEXT, tmp_path / "train.de", "--destdir", tmp_path / "bin"]
+    with pytest.raises(ValueError, match=r"--trainpref .*/train.de must be .* out .de"):
+        call(binarise, *words)
+
+
 def test_an_empty_corpus_is_refused(tmp_path):
     put(tmp_path / "train.en")
     put(tmp_path / "train.de")

@@ -75,6 +75,19 @@ def test_a_missing_dictionary_is_named(data, tmp_path):
         run_train(tmp_path, tmp_path / "s", *SB, "-s", "en", "-t", "de")
 
 
+def test_a_folder_of_texts_is_no_data_folder(data, tmp_path):
+    texts = data.parent / "texts"
+    for folder in texts, tmp_path / "gone":
+        with pytest.raises(ValueError, match=rf"^{folder} must be a folder that sbnmt"):
+            run_train(folder, tmp_path / "s", *SB)
+
+
+def test_a_set_that_is_not_there_is_named(data, tmp_path):
+    message = r"must have nope\.en-de\.\*, but has the sets test, train, valid alone"
+    with pytest.raises(FileNotFoundError, match=message):
+        run_train(data, tmp_path / "s", *SB, "--valid-subset", "nope")
+
+
 @pytest.fixture(scope="module")
 def few(tmp_path_factory):
     """Texts of a few sentences."""
@@ -99,7 +112,7 @@ def test_texts_beside_a_stream_are_refused(folder, tmp_path):
 
 NO_DICTIONARIES = [
     (["--task", "sb_translation"], "--task is not supported by sbnmt binarise"),
-    (["--joined-dictionary", "--srcdict", "a", "--tgtdict", "b"], "cannot use both"),
+    (["--joined-dictionary", "--srcdict", "a", "--tgtdict", "b"], "makes one dict"),
     (["--only-valid"], "--trainpref must be set if --srcdict"),
     (["--only-valid", "--srcdict", "a"], "--trainpref must be set if --tgtdict"),
 ]

@@ -118,6 +118,16 @@ def test_an_output_of_other_sentences_is_refused(tmp_path, text, said, message):
     assert not (tmp_path / "results").exists()
 
 
+def test_an_output_of_another_set_of_the_text_is_refused(tmp_path, text):
+    path = generated(tmp_path / "generate-valid.txt", GOLD)
+    run(tmp_path, text, path)  # which the folder does not have: it may be the test set
+    put(text / "valid.de", *GOLD)
+    with pytest.raises(
+        ValueError, match=r"must be of test, .* but is of valid: decode"
+    ):
+        run(tmp_path, text, path)
+
+
 def test_a_sentence_that_reranking_left_out_is_empty(tmp_path, text, capsys):
     out = put(tmp_path / "rerank.tsv", f"0\t-1.0\t{GOLD[0]}", f"2\t-2.0\t{GOLD[2]}")
     row = run(tmp_path, text, out)

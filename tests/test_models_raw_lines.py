@@ -206,7 +206,7 @@ def begun_with(path, rows, content, how):
     return raw_lines.Growing(path, rows, HOW)
 
 
-HOW = {"model": "m", "input": "i"}
+HOW = {"model": "m", "input": "i", "options": "new"}
 
 
 def test_a_file_goes_on_behind_its_last_whole_rows(tmp_path):
@@ -233,8 +233,13 @@ def test_a_file_goes_on_behind_its_last_whole_rows(tmp_path):
 
 def test_what_another_command_has_begun_stays(tmp_path):
     path, part = tmp_path / "text", tmp_path / "text.part"
-    for how, named in ({"model": "x", "input": "i"}, "model"), ({}, "model and the in"):
-        with pytest.raises(ValueError, match=f"the {named}.* was another: remove it"):
+    old = "with options old, not new"
+    for how, named in (
+        ({**HOW, "model": "x"}, "with another model"),
+        ({}, "with another model"),
+        ({**HOW, "options": "old"}, old),
+    ):
+        with pytest.raises(ValueError, match=f"but was begun {named}: remove it"):
             begun_with(path, 1, b"1\n2", how)
         assert part.read_bytes() == b"1\n2"
         part.unlink()

@@ -53,6 +53,15 @@ def test_a_killed_translation_continues(translated, tmp_path, monkeypatch):
     assert broken.read_text() == whole.read_text()
 
 
+def test_a_text_in_other_tokens_is_told_of(translated, source, tmp_path, capsys):
+    translated(output="own.tsv")
+    assert "unknown" not in capsys.readouterr().err
+    words = texts.read_lines(source)
+    other = put(tmp_path / "raw", *[line.replace("w", "v") for line in words])
+    translated(output="other.tsv", text=other)
+    assert "100% of the first tokens of --input" in capsys.readouterr().err
+
+
 def test_workers_divide_the_shards(translated):
     size = ["--shard-size", 5]
     whole = translated(*size, output="whole.tsv")

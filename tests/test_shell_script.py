@@ -88,6 +88,7 @@ def test_a_variable_is_what_the_recipe_says_and_the_users_own_wins(value):
 @pytest.mark.parametrize("setting", SETTINGS, ids=" ".join)
 def test_bash_runs_each_script_to_its_table_or_its_model(setting, scripts, tmp_path):
     work, data = tmp_path / "some work", tmp_path / "raw data"
+    data.mkdir()
     name, *small = setting
     path = scripts["".join(setting)]
     found = bash_stubs.noted(path, tmp_path / "stubs", work, data)
@@ -113,14 +114,19 @@ def header(path):
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
-    [("toy", "File exists"), ("wmt14_en_de", "give WORK and DATA, as said above")],
+    ("name", "words", "said"),
+    [
+        ("toy", ["."], "File exists"),
+        ("wmt14_en_de", ["."], "give WORK and DATA, as said above"),
+        ("wmt14_en_de", ["work", "raw"], "/raw must be the folder DATA"),
+    ],
 )
-def test_a_script_needs_a_new_folder_and_its_data(tmp_path, name, said):
+def test_a_script_needs_a_new_folder_and_its_data(tmp_path, name, words, said):
     path = ROOT / "examples" / name / "run.sh"
     with pytest.raises(subprocess.CalledProcessError) as caught:
-        bash_stubs.noted(path, tmp_path / "stubs", tmp_path)
+        bash_stubs.noted(path, tmp_path / "stubs", *(tmp_path / x for x in words))
     assert said in caught.value.stderr
+    assert not (tmp_path / "work").exists()
 
 
 def test_a_script_of_a_clone_runs_in_its_place_alone(tmp_path):

@@ -95,6 +95,15 @@ def refused(match, run, *words, error=ValueError, **options):
 # what is decoded
 
 
+def test_a_file_that_is_no_sweep_is_not_replaced(tmp_path, work):
+    """Such as the recipe of the run."""
+    run = work("teacher-l2r")
+    for name, text in ("recipe.json", '{"source": "en"}'), ("text", "my notes"):
+        path = put(tmp_path / name, text)
+        refused("give a file that sbnmt sweep-beam has", run, output=path)
+        assert path.read_text() == f"{text}\n"
+
+
 def test_the_sweep_decodes_what_directions_can_do(searches, work):
     rows = "teacher-l2r", "teacher-r2l", "sb"
     work(*rows)("--beams", "1,2,3,4", "--lenpens", "1,0.6")

@@ -16,10 +16,16 @@ from commands import (
 )
 from fairseq.checkpoint_utils import load_model_ensemble
 from fairseq_cli.train import should_stop_early
-from helpers import sb_model
+from helpers import dictionary, sb_model
 
 from sbnmt_plugin import checkpoints, task
-from sbnmt_plugin.checkpoint_checks import TIES, check_checkpoints, check_function
+from sbnmt_plugin.checkpoint_checks import (
+    TIES,
+    check_checkpoints,
+    check_dictionaries,
+    check_function,
+    fingerprint,
+)
 from sbnmt_plugin.families.sb import model
 from sbnmt_plugin.network.cpu_products import widen_attention
 from sbnmt_plugin.network.encoder import EncoderSelfAttention
@@ -55,6 +61,16 @@ def test_each_folder_has_a_best_checkpoint_of_its_own(data, tmp_path, option):
     scored = load(best)["extra_state"]["best"]
     run_train(data, tmp_path / "second", *words, 4, option, first)
     assert load(best)["extra_state"]["best"] == scored  # which a worse one leaves
+
+
+def test_exchanged_languages_are_told_of(trained, caplog):
+    settings = load(trained)["cfg"]["model"]
+    assert settings.sb_languages == ["en", "de"]
+    words = dictionary(), dictionary()
+    settings.sb_dictionaries = [fingerprint(each) for each in words]
+    for languages, told in (("en", "de"), False), (("de", "en"), True):
+        check_dictionaries(settings, words, languages, "it")
+        assert ("it was trained with --source-lang en" in caplog.text) == told
 
 
 def test_a_best_score_is_of_one_metric(data, tmp_path):

@@ -1,13 +1,14 @@
 """sbnmt triples: gold text and pseudo targets to triples and pairs."""
 
+import json
 import random
 
 import pytest
 from steps import call, imported, put
 
 from sbnmt_plugin.symbols import RESERVED
+from sbnmt_plugin.tools import jobs, unfinished
 from sbnmt_plugin.tools import text as texts
-from sbnmt_plugin.tools import unfinished
 from sbnmt_plugin.tools.commands import triples
 from sbnmt_plugin.tools.translations import each_translation
 
@@ -112,6 +113,49 @@ def test_the_step_says_what_it_has_written(bitext, capsys):
     put(bitext["--pseudo-l2r"], "0\t-1.0\tA", "2\t-1.0\tCl")
     assert {source for source, *_ in make(bitext)} == {"a", "c"}
     assert "3 sentences, 1 not translated" in capsys.readouterr().out
+
+
+def note(bitext, flag, **changes):
+    """The note that sbnmt pseudo leaves beside a translation."""
+    lines = texts.read_lines(bitext["--source"])
+    words = ["data", "--sb-direction", flag[-3:], "--beam", "4"]
+    job = {**jobs.describe_job(lines, words), **changes}
+    folder = bitext[flag].with_name(f"{bitext[flag].name}.shards")
+    put(folder / "job.json", json.dumps(job))
+
+
+def test_a_translation_of_another_text_is_refused(bitext):
+    for flag in "--pseudo-l2r", "--pseudo-r2l":
+        note(bitext, flag)
+        expected = make(bitext)
+        note(bitext, flag, **{"input sha256": jobs.origin.sha256_of(["a", "b"])})
+        with pytest.raises(
+            ValueError, match=f"^{flag} .* must be a translation of --so"
+        ):
+            make(bitext)
+        note(bitext, flag)
+        assert make(bitext) == expected
+
+
+@pytest.mark.parametrize("words", [["--sb-direction", "r2l"], ["--sb-direction=r2l"]])
+def test_a_translation_in_the_other_direction_is_refused(bitext, words):
+    note(bitext, "--pseudo-l2r", options=words)
+    message = (
+        "^--pseudo-l2r .* by a teacher that writes l2r, but is by one .* r2l: exch"
+    )
+    with pytest.raises(ValueError, match=message):
+        make(bitext)
+    note(bitext, "--pseudo-l2r", options=["--sb-direction", "both"])
+    make(bitext)
+
+
+def test_pairs_do_not_stand_beside_the_text_of_triples(bitext):
+    triples_of_all = make(bitext)
+    with pytest.raises(ValueError, match=r"out\.r2l must not stand beside pairs, or"):
+        make(bitext, "--pairs", "pl-pr")
+    assert make(bitext) == triples_of_all
+    bitext["--source"].with_name("out.r2l").unlink()
+    assert len(make(bitext, "--pairs", "pl-pr")[0]) == 2
 
 
 @pytest.mark.parametrize("empty", ["", " ", "\u3000"])

@@ -3,6 +3,7 @@
 import errno
 import fcntl
 import itertools
+import json
 import os
 import signal
 import subprocess
@@ -22,6 +23,17 @@ def test_a_failure_leaves_the_old_file(tmp_path):
         raise RuntimeError
     assert path.read_text() == "old\n"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_json_replaces_json_alone(tmp_path):
+    path = tmp_path / "out"
+    for value in {"a": 1}, [2]:
+        unfinished.write_json(path, value)
+        assert json.loads(path.read_text()) == value
+    put(path, "Ein Satz.")
+    with pytest.raises(FileExistsError, match=r"out must be a new file or one of JSON"):
+        unfinished.write_json(path, {})
+    assert path.read_text() == "Ein Satz.\n"
 
 
 def test_a_full_disk_names_the_file(tmp_path):

@@ -18,6 +18,7 @@ cd "$(dirname "$0")/../.."
 
 work=${1:-work/wmt18_ru_en}
 data=${2:?"give WORK and DATA, as said above"}
+[ -d "$data" ] || { echo "$data must be the folder DATA" >&2; exit 2; }
 PATH=${VENV:-.venv}/bin:$PATH # where scripts/setup.sh installs
 
 # what all trainings of transformer_wmt_en_de_big share

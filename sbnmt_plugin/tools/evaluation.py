@@ -115,6 +115,12 @@ def read_hypotheses(
         ValueError: sentences are missing, or are not of this set.
     """
     reference = references.files(subset)[0]
+    own = re.fullmatch(r"generate-(.+)\.txt", path.name)
+    if own and own[1] != subset and references.files(own[1])[0].exists():
+        raise ValueError(
+            f"{path} must be of {subset}, as {reference} is, but is of {own[1]}: "
+            f"decode {subset}"
+        )
     count = len(read_lines(reference))
     if path.suffix == ".tsv":
         found = dict(each_translation(path, count))

@@ -9,13 +9,16 @@ import argparse
 import json
 import sys
 from collections.abc import Callable, Sequence
-from itertools import chain, zip_longest
+from itertools import chain, pairwise, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sbnmt_plugin.symbols import NAMES
 from sbnmt_plugin.tools import command, origin
 from sbnmt_plugin.tools.text import as_written, read_lines, refuse_reserved
 from sbnmt_plugin.tools.unfinished import new_file, write_json
+
+MANY = 0.1  # of a text's tokens, that are unknown
 
 if TYPE_CHECKING:
     from sbnmt_plugin.tools.translator import Translator
@@ -123,8 +126,44 @@ def check_same_job(output: Path, folder: Path, job: dict[str, Any]) -> None:
     if differences:
         raise ValueError(
             f"{output} was begun with {', '.join(differences)}: {remedy}, or repeat "
-            "the first command to continue"
+            "the first command, in the same folder, to continue"
         )
+
+
+def check_translation(flag: str, path: str, source: str, direction: str) -> None:
+    """Refuse the translation of another text, or by a teacher of another direction.
+
+    One without the note of its job is taken as it is.
+
+    Args:
+        flag: that names ``path``.
+        source: file that must have been translated.
+
+    Raises:
+        ValueError: with the flag.
+    """
+    note = Path(f"{path}.shards") / "job.json"
+    if not note.exists():
+        return
+    with as_written(note, f"translate anew, or remove {note.parent}"):
+        job = json.loads(note.read_text(encoding="utf-8"))
+        same = job["input sha256"] == origin.sha256_of(read_lines(source))
+        given = " ".join(job["options"]).replace("=", " ").split()
+    if not same:
+        raise ValueError(
+            f"{flag} {path} must be a translation of --source {source}, but is one of "
+            "another text, or of an earlier state: translate that file"
+        )
+    if ("--sb-direction", other := opposite(direction)) in pairwise(given):
+        raise ValueError(
+            f"{flag} {path} must be by a teacher that writes {direction}, but is by "
+            f"one that writes {other}: exchange the two files"
+        )
+
+
+def opposite(direction: str) -> str:
+    """Return the name of the other direction."""
+    return NAMES[1 - NAMES.index(direction)]
 
 
 def job_parser(description: str | None) -> argparse.ArgumentParser:
@@ -137,6 +176,19 @@ def job_parser(description: str | None) -> argparse.ArgumentParser:
     add("--of", action=number, default=1, help="number of workers")
     add("--worker", type=int, default=0, help="number of this one, from 0")
     return parser
+
+
+def tell_unknown(name: str, lines: list[str], translator: Translator) -> None:
+    """Tell of a text that is not split into subwords as the model's training was."""
+    known = translator.task.source_dictionary
+    words = " ".join(lines).split()
+    unknown = sum(known.index(word) == known.unk() for word in words)
+    if unknown > MANY * len(words):
+        print(
+            f"{unknown / len(words):.0%} of the first tokens of --input {name} are "
+            "unknown to the model: split it by the codes of its training",
+            file=sys.stderr,
+        )
 
 
 def run_job(
@@ -176,6 +228,7 @@ def run_job(
     ]
     if mine:
         translator = make()  # first: it refuses bad options
+        tell_unknown(args.input, lines[: args.shard_size], translator)
         write_json(folder / "job.json", job)
         for done, n in enumerate(mine, start=1):
             piece = lines[starts[n] : starts[n] + args.shard_size]

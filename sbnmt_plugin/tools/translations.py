@@ -112,6 +112,6 @@ def read_generated(path: str | os.PathLike[str]) -> dict[int, str]:
     if not found:
         raise ValueError(
             f"{path} must have fairseq-generate's lines H-…, but has none: decode "
-            "without --quiet"
+            "again, without --quiet"
         )
     return found

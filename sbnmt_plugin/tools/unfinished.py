@@ -95,7 +95,18 @@ def sync(*paths: Path) -> None:
 
 
 def write_json(path: str | os.PathLike[str], value: Any) -> None:
-    """Write a value as JSON; the file appears when all is written."""
+    """Write a value as JSON; the file appears when all is written.
+
+    Raises:
+        FileExistsError: another kind of file would be lost.
+    """
+    if os.path.isfile(path):
+        with open(path, "rb") as file:
+            if file.read(1) not in (b"", b"{", b"["):
+                raise FileExistsError(
+                    f"{path} must be a new file or one of JSON, but is another: choose "
+                    "another name"
+                )
     with new_file(path) as file:
         json.dump(value, file, indent=1, ensure_ascii=False)
 

@@ -23,6 +23,21 @@ WORD = re.compile(r"(\S+) [0-9]+( #fairseq:overwrite)?")  # of a dictionary
 ANEW = "binarise all texts of the split together again (sbnmt binarise)"
 
 
+def check_languages(folder: str, *given: str | None) -> None:
+    """Check that a data folder names its languages where they are not given.
+
+    Raises:
+        ValueError: it does not.
+    """
+    folder_is = os.path.isdir(folder)
+    found = data_utils.infer_language_pair(folder) if folder_is else (None, None)
+    if None in given and None in found:
+        raise ValueError(
+            f"{folder} must be a folder that sbnmt binarise has written, but no file "
+            "of it names two languages: give such a folder, or -s and -t"
+        )
+
+
 def check_dictionary(path: str) -> None:
     """Refuse a dictionary that fairseq would read as another, or not at all.
 
@@ -57,6 +72,7 @@ def check_split(
         combine: whether fairseq joins the parts of the split, as in training.
 
     Raises:
+        FileNotFoundError: there is no such split.
         ValueError: see :func:`check_stream`; the split has a second part to be joined.
     """
     for name in (f"{pair}.{stream}" for pair in pairs for stream in streams):
@@ -66,6 +82,13 @@ def check_split(
                 f"{prefix} must be in one part, but there is {prefix}1.{name}, too: "
                 f"join the texts, and {ANEW}"
             )
+    if not any(IndexedDataset.exists(f"{prefix}.{x}.{streams[0]}") for x in pairs):
+        folder, split = os.path.split(prefix)
+        sets = {x.split(".")[0] for x in os.listdir(folder or ".") if ".idx" in x}
+        raise FileNotFoundError(
+            f"{folder} must have {split}.{pairs[0]}.*, but has the sets "
+            f"{', '.join(sorted(sets))} alone: name one of them, or binarise that"
+        )
 
 
 def check_stream(prefix: str) -> None:

@@ -27,6 +27,7 @@ from sbnmt_plugin.tools.unfinished import new_file
 
 # names that fairseq gives; they count epochs, and updates
 NAMES = (r"checkpoint(\d+)\.pt", r"checkpoint_\d+_(\d+)\.pt")
+WRITTEN = re.compile(r"checkpoint(\d|_\d|_last|_best|\.best).*\.pt")  # by a training
 
 
 def newest(folder: Path, count: int, fewer: bool = False) -> list[Path]:
@@ -127,6 +128,11 @@ def main() -> None:
                 f"{path} is a folder: name checkpoints, or give --last N for its newest"
             )
     refuse_overwriting(str(args.output), *map(str, paths))
+    if WRITTEN.fullmatch(args.output.name):
+        raise ValueError(
+            f"--output {args.output} must not have a name that trainings write, or one "
+            "would lose its checkpoint, or start from this: choose model.pt or another"
+        )
     mean = io.BytesIO()
     torch.save(average(paths), mean)
     there = args.output.is_file() and args.output.read_bytes() == mean.getvalue()

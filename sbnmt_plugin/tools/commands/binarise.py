@@ -53,6 +53,12 @@ def binarise(args: argparse.Namespace, others: list[str]) -> None:
     for split in SPLITS:
         if (prefix := getattr(args, f"{split}pref")) is not None:
             given += [f"--{split}pref", prefix]
+            ending = Path(prefix).suffix.removeprefix(".")
+            if ending in languages and not Path(f"{prefix}.{ending}").exists():
+                raise ValueError(
+                    f"--{split}pref {prefix} must be what the names of the files have "
+                    f"in common: leave out .{ending}"
+                )
             texts = [f"{prefix}.{language}" for language in languages]
             if (opposite := Path(f"{prefix}.r2l")).exists():
                 opposites[split] = opposite
@@ -66,6 +72,11 @@ def binarise(args: argparse.Namespace, others: list[str]) -> None:
     settings = parser.parse_args([*words, *others, *given])
     if settings.workers < 1:
         raise ValueError(f"--workers must be ≥ 1, but is {settings.workers} instead")
+    if settings.joined_dictionary and settings.srcdict and settings.tgtdict:
+        raise ValueError(
+            "--joined-dictionary makes one dictionary of two languages: give it with "
+            "--srcdict or --tgtdict alone, or leave it out"
+        )
     for dictionary in filter(None, (settings.srcdict, settings.tgtdict)):
         check_dictionary(dictionary)
     with new_folder(destination) as temporary:

@@ -27,7 +27,8 @@ import torch
 from fairseq.data.data_utils import infer_language_pair
 
 from sbnmt_plugin import __version__
-from sbnmt_plugin.checkpoints import architecture_of, read_checkpoint, settings_of
+from sbnmt_plugin.checkpoints import read_checkpoint, settings_of
+from sbnmt_plugin.given_options import architecture_of
 from sbnmt_plugin.register import register
 from sbnmt_plugin.symbols import BLANK, NAMES
 from sbnmt_plugin.task_options import caller_files, flag_of
@@ -49,6 +50,7 @@ from sbnmt_plugin.tools.text import as_written, read_lines
 from sbnmt_plugin.tools.tokens import NONE, language_code
 from sbnmt_plugin.tools.unfinished import new_folder, refuse_existing
 from sbnmt_plugin.training.checksums import sha256_of
+from sbnmt_plugin.training.data_files import check_languages
 
 FEW, SAMPLE = 50, 2000  # whole words of a dictionary: that show nothing; that are tried
 WHOLE = 0.9  # of them that codes must leave whole; their own leave all
@@ -84,13 +86,9 @@ def parsed() -> argparse.Namespace:
     for name in "codes", "tokeniser":
         if len(given := getattr(args, name) or []) > 2:
             raise ValueError(f"--{name} must be one or two, but is {given}")
-    pair = infer_language_pair(str(args.data)) if args.data.is_dir() else (None, None)
+    check_languages(str(args.data), args.source_lang, args.target_lang)
+    pair = infer_language_pair(str(args.data))
     args.languages = args.source_lang or pair[0], args.target_lang or pair[1]
-    if None in args.languages:
-        raise ValueError(
-            f"{args.data} must be a folder that sbnmt binarise has written, but no "
-            "file of it names two languages: give such a folder, or -s and -t"
-        )
     return args
 
 

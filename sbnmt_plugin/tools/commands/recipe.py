@@ -1,10 +1,10 @@
 """Run a recipe from raw text to a table of scores, skipping what is done.
 
-    sbnmt recipe examples/toy --work work/toy
-    sbnmt recipe examples/toy --work work/toy --rows paper sweep
-    sbnmt recipe examples/multi30k --work work/multi30k --data FOLDER [--small]
-    sbnmt recipe examples/multi30k --work work/multi30k --data FOLDER --prepare
-    sbnmt recipe examples/toy --print > examples/toy/run.sh
+    sbnmt recipe toy --work work/toy
+    sbnmt recipe toy --work work/toy --rows paper sweep
+    sbnmt recipe multi30k --work work/multi30k --data FOLDER [--small]
+    sbnmt recipe multi30k --work work/multi30k --data FOLDER --prepare
+    sbnmt recipe toy --print > examples/toy/run.sh
     sbnmt recipe --list
 
     sbnmt recipe bitext --source en --target de --data RAW --work work/en-de

@@ -107,7 +107,7 @@ def parser() -> argparse.ArgumentParser:
     add("--gen-subset", default="test", metavar="SET", help="default test")
     add(
         "--output",
-        help="JSON file to write; rewritten when more is decoded (default: in WORK "
+        help="JSON file to write, of the rows named here alone (default: in WORK "
         "beam-sweep.json, lenpen-sweep.json with --lenpens, chosen-sweep.json; of "
         "another set than test beam-sweep-SET.json …)",
     )
@@ -130,5 +130,7 @@ def main() -> None:
     of_set = "" if args.gen_subset == "test" else f"-{args.gen_subset}"
     output = args.output or str(work / f"{kind}-sweep{of_set}.json")
     refuse_overwriting(output, args.chosen_by)
+    if Path(output).exists():
+        Sweep.of_file(Path(output))  # or it is refused
     sweep = decoded(work, searches, args.gen_subset, Path(output))
     print(render_sweep(sweep), end="")

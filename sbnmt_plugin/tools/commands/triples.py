@@ -39,6 +39,7 @@ from pathlib import Path
 
 from sbnmt_plugin.lines import each_line
 from sbnmt_plugin.tools import command
+from sbnmt_plugin.tools.jobs import check_translation
 from sbnmt_plugin.tools.recipes.systems.system import PAIRS, TRIPLES, teachers_of
 from sbnmt_plugin.tools.text import check_parallel, refuse_overwriting
 from sbnmt_plugin.tools.translations import texts_to_learn
@@ -120,6 +121,9 @@ def checked_suffixes(args: argparse.Namespace) -> tuple[str, ...]:
                 f"--pseudo-{direction} is not for {option} {kind}, which has no text "
                 f"of the {direction.upper()} teacher: leave it out"
             )
+        if given:
+            path = getattr(args, f"pseudo_{direction}")
+            check_translation(f"--pseudo-{direction}", path, args.source, direction)
     suffixes = (Path(args.source).suffix, Path(args.target).suffix, ".r2l")
     if len(set(suffixes)) < 3 or "" in suffixes:
         raise ValueError(
@@ -127,6 +131,11 @@ def checked_suffixes(args: argparse.Namespace) -> tuple[str, ...]:
             "different suffixes, and not in .r2l, which name the files written"
         )
     used = suffixes[:2] if args.pairs else suffixes
+    if args.pairs and (left := Path(f"{args.output}.r2l")).exists():
+        raise ValueError(
+            f"{left} must not stand beside pairs, or sbnmt binarise would take it for "
+            "their R2L text: remove it, or choose another --output"
+        )
     for suffix in used:
         read = args.source, args.target, args.pseudo_l2r, args.pseudo_r2l
         refuse_overwriting(f"{args.output}{suffix}", *read)

@@ -173,12 +173,14 @@ class Growing:
         if self.note.exists():
             with as_written(self.note, f"remove {self.part} and it"):
                 begun = dict(json.loads(self.note.read_text("utf-8")))
-        if other := [name for name in how if begun.get(name) != how[name]]:
-            raise ValueError(
-                f"{self.part} must be what this command has begun, but the "
-                f"{' and the '.join(other)} was another: remove it to translate anew, "
-                "or give the same"
-            )
+        for name, now in how.items():
+            if (before := begun.get(name)) != now:
+                what = f"with {name} {before}, not {now}"
+                what = what if name == "options" else f"with another {name}"
+                raise ValueError(
+                    f"{self.part} must be what this command has begun, but was begun "
+                    f"{what}: remove it to translate anew, or give the same"
+                )
 
     def go_on(self, done: int) -> None:
         """Cut off all but the rows of the first input lines."""

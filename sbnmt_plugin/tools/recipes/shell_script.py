@@ -24,6 +24,8 @@ Unit = tuple[Word, ...]  # an option with the words that follow it
 # stand for the folders that the user of a script gives it
 WORK, DATA = Path("$work"), Path("$data")
 WIDTH = 88
+READ = """data=${2:?"give WORK and DATA, as said above"}
+[ -d "$data" ] || { echo "$data must be the folder DATA" >&2; exit 2; }"""
 # into the clone that a script of a recipe in it is of
 CHANGE = """cd "$(dirname "$0")/../.."
 [ -d {0} ] ||
@@ -196,7 +198,7 @@ def show_head(
         *[CHANGE.format(recipe)] * clone,
         "",
         f"work=${{1:-{shlex.quote(f'work/{name}')}}}",
-        *['data=${2:?"give WORK and DATA, as said above"}'] * bool(data),
+        *[READ] * bool(data),
         *["PATH=${VENV:-.venv}/bin:$PATH # where scripts/setup.sh installs"] * clone,
     ]
     for variable, value in run.settings["environment"].items():

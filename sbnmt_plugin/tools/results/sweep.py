@@ -137,7 +137,9 @@ class Sweep:
         """
         if name not in self.runs:
             there = ", ".join(self.runs)
-            raise ValueError(f"it must have {name}, but has {there}: decode that, too")
+            raise ValueError(
+                f"it must have {name}, but has {there}: name all rows in one sweep"
+            )
         whole = [each for each in sorted(self.runs[name]) if self.scores(name, each)]
         if len(whole) < len(self.runs[name]):
             raise ValueError(
