@@ -52,8 +52,8 @@ from sbnmt_plugin.training.data_files import check_languages
 from sbnmt_plugin.training.dataset import with_stream_labels
 from sbnmt_plugin.training.read_bits import log_read_bits
 from sbnmt_plugin.training.start_checks import (
+    begin,
     check_metric,
-    check_options,
     forget_trainings,
     groups_of,
     has_other_metric,
@@ -106,8 +106,7 @@ class SBTranslationTask(StreamData):
         check_architecture(cfg)
         if not from_checkpoint:
             refuse_out_of_scope(self.cfg, TRAINING)
-            check_options(self.cfg)
-            forget_trainings()
+            begin(self.cfg)
         refuse_model_settings(cfg, groups_of(self.cfg), from_checkpoint)
         wanted = str(self.cfg.sb_direction)
         check_direction(getattr(cfg, "sb_direction", None), wanted, from_checkpoint)

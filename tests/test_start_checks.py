@@ -1,6 +1,8 @@
 """What a training is refused for before its first update, and what it is warned of."""
 
 import logging
+import subprocess
+import sys
 
 import pytest
 import sacrebleu
@@ -19,6 +21,30 @@ def test_half_precision_wants_a_device_that_has_it(data, tmp_path, words):
         ValueError, match=r"--(fp16|bf16|amp) needs a .* leave it out, or train"
     ):
         run_train(data, tmp_path / "save", *SB, *ONE, *words)
+
+
+HOLD = """\
+import fcntl, sys
+file = open(sys.argv[1], "w")
+fcntl.lockf(file, fcntl.LOCK_EX)
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_two_trainings_do_not_write_one_folder(data, tmp_path):
+    (tmp_path / "save").mkdir()
+    words = [sys.executable, "-c", HOLD, tmp_path / "save" / ".lock"]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(words, **pipes) as other:
+        assert other.stdout.readline() == b"held\n"
+        with pytest.raises(ValueError, match=r"^--save-dir .*/save must not be in use"):
+            run_train(data, tmp_path / "save", *SB, *ONE)
+        assert [path.name for path in (tmp_path / "save").iterdir()] == [".lock"]
+        run_train(data, tmp_path / "save", *SB, *ONE, "--checkpoint-suffix", ".b")
+        other.stdin.close()
+    for updates in 1, 2:  # one after the other, also in one process
+        assert run_train(data, tmp_path / "save", *SB, "--max-update", updates).exists()
 
 
 @pytest.mark.parametrize(

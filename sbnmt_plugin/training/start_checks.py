@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import logging
 import os
 import re
@@ -30,6 +32,20 @@ AUTOCAST = "leave it out, or train in bfloat16 (--sb-autocast)"
 def groups_of(cfg: Any) -> Any:
     """Return all groups of options; None where a task is set up alone."""
     return cfg._get_parent() if isinstance(cfg, DictConfig) else None
+
+
+def begin(cfg: Any) -> None:
+    """Begin a training: nothing of others is here, and no other begins there.
+
+    Args:
+        cfg: the task's.
+
+    Raises:
+        ValueError: see :func:`check_options` and :func:`hold_folder`.
+    """
+    check_options(cfg)
+    hold_folder(cfg)
+    forget_trainings()
 
 
 def forget_trainings() -> None:
@@ -117,6 +133,37 @@ def check_options(cfg: Any) -> None:
     ):
         if wrong:
             raise ValueError(message)
+
+
+def hold_folder(cfg: Any) -> None:
+    """Keep other trainings out of the folder of checkpoints till this process ends.
+
+    A process holds what it has held before.  On a file system without locks nobody can
+    tell, and nobody counts as holding it.
+
+    Args:
+        cfg: the task's, of a training.
+
+    Raises:
+        ValueError: another process trains there.
+    """
+    groups = groups_of(cfg)
+    if groups is None or groups.distributed_training.distributed_rank:
+        return
+    saving = groups.checkpoint
+    if saving.no_save:
+        return
+    os.makedirs(saving.save_dir, exist_ok=True)
+    name = os.path.join(saving.save_dir, f".lock{saving.checkpoint_suffix or ''}")
+    lock = os.open(name, os.O_RDWR | os.O_CREAT)
+    try:
+        fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno in (errno.EACCES, errno.EAGAIN):
+            raise ValueError(
+                f"--save-dir {saving.save_dir} must not be in use, but another "
+                "training is at work there: wait for it or end it, or choose another"
+            ) from error
 
 
 def check_metric(cfg: Any, logged: Collection[str]) -> None:
