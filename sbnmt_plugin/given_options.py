@@ -84,9 +84,12 @@ def refuse_typed(parser: argparse.ArgumentParser, command: str) -> None:
 
 
 def architecture_of(settings: Any) -> str | None:
-    """Return the name of a model's architecture: ``arch``, or Hydra's ``_name``."""
+    """Return the name of the architecture that fairseq builds of a model's settings.
+
+    It is ``_name``, of which a command line's are made; before that ``arch``.
+    """
     get = settings.get if isinstance(settings, dict) else partial(getattr, settings)
-    name: str | None = get("arch", None) or get("_name", None)
+    name: str | None = get("_name", None) or get("arch", None)
     return name
 
 
