@@ -122,7 +122,7 @@ def check_model(cfg: SBTranslationConfig, model: Any, settings: Any) -> None:
                 f"matrix has --decoder-embed-dim {width}: leave it out"
             )
     wanted = str(cfg.sb_direction)
-    name = architecture_of(settings)
+    name = architecture_of(settings) or "?"
     if wanted == "r2l" and (reason := said(model, "never_r2l")):
         raise ValueError(
             f"--sb-direction r2l is not for {name}, which {reason}: use --sb-direction "

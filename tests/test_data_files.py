@@ -83,7 +83,7 @@ def test_a_folder_of_texts_is_no_data_folder(data, tmp_path):
 
 
 def test_a_set_that_is_not_there_is_named(data, tmp_path):
-    message = r"must have nope\.en-de\.\*, but has the sets test, train, valid alone"
+    message = r"must have the set nope \(.*\), but has test, train, valid: binarise"
     with pytest.raises(FileNotFoundError, match=message):
         run_train(data, tmp_path / "s", *SB, "--valid-subset", "nope")
 

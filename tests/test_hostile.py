@@ -125,6 +125,14 @@ def attended(path, state):
     torch.save(state, path)
 
 
+def renamed(path, state):
+    """Another architecture than the one that the command line has named."""
+    settings = state["cfg"]["model"]
+    settings.arch, settings._name = "transformer", "fconv_self_att"
+    settings.pretrained = f"open({str(CANARY)!r}, 'w')"
+    torch.save(state, path)
+
+
 def looked_up(path, state):
     state["cfg"]["task"]["data"] = "${oc.env:HOME}"
     torch.save(state, path)
@@ -223,6 +231,13 @@ PAIRS += [(case, door) for case in (with_code, looked_up, cut) for door in DOORS
 def name_of(x):
     """The same in every process, which an address is not."""
     return getattr(x, "__name__", str(x))
+
+
+@pytest.mark.parametrize("hostile", [renamed], indirect=True)
+@pytest.mark.parametrize("door", ["generate", "python"])
+def test_the_architecture_that_is_built_is_judged(data, hostile, door):
+    with pytest.raises(ValueError, match="arch fconv_self_att is not supported by sb_"):
+        DOORS[door](data, hostile)
 
 
 @pytest.mark.parametrize(

@@ -57,10 +57,15 @@ from sbnmt_plugin.tools.commands import recipe as run_recipe
         ),
         ({"stages": {"sbb": [{"data": "gold"}]}}, "stages has unknown rows sbb"),
         ({"detokenise": "ger"}, ": detokenise: the language must be .* 'ger'"),
-        ({"train": {"--seed": 5}}, ": --seed is chosen by the recipe: leave it out"),
-        ({"teacher_train": {"--save-dir": "x"}}, ": --save-dir is chosen by"),
-        ({"systems": {"sb": {"--no-save": None}}}, ": --no-save is chosen by"),
-        ({"stages": {"sb": [{"--task": "x"}]}}, ": --task is chosen by the recipe"),
+        ({"teacher_train": {"--save-dir": "x"}}, ": teacher_train must not set --save"),
+        (
+            {"systems": {"sb": {"--no-save": None}}},
+            r": systems\.sb must not set --n",
+        ),
+        (
+            {"stages": {"sb": [{"--task": "x"}]}},
+            r": stages\.sb must not set --task",
+        ),
         ({"rows": ["sbb"]}, ": rows must name teacher-l2r.*'sbb'$"),
         ({"rows": ["sb-same"]}, ": rows sb-same: .* use sb-staged$"),
         (

@@ -4,7 +4,6 @@ import contextlib
 import gzip
 import json
 import math
-import re
 import sys
 from types import SimpleNamespace
 from unittest import mock
@@ -234,9 +233,9 @@ def test_a_file_beside_its_gz_is_not_chosen_silently(tmp_path):
 def test_every_archive_has_an_address_of_its_own(name):
     corpus = in_process.load(ROOT / "examples" / name / "prepare.py").CORPUS
     parts = [*corpus.train, corpus.valid, *corpus.test]
-    fetched = [re.match(r"fetch (https://\S+) as (\S+),", x.remedy) for x in parts]
-    addresses, names = zip(*(x.groups() for x in fetched if x))
-    assert len(set(addresses)) == len(set(names)) == 5
+    archives = [part.archive for part in parts if part.archive]
+    assert len({x.name for x in archives}) == len({x.url for x in archives}) == 5
+    assert all(x.url.startswith("https://") for x in archives)
 
 
 def test_cleaning_is_mosess_clean_corpus_n():

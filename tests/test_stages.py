@@ -148,8 +148,7 @@ def test_a_cost_is_that_of_all_stages_and_their_updates_count_once(tmp_path):
         memory = f"train_inner | epoch 001: 1 / 2 num_updates={updates}, gb_free="
         line += f"x | {memory}{updates / 10}\nx | total memory = 80.0 GB ; name = H\n"
         text = costs.launch_line("x") + line
-        name = f"train-{stage.name.replace('/', '-')}.log"
-        (tmp_path / name).write_text(text)
+        (tmp_path / f"{stage.log}.log").write_text(text)
     cost = results.training_cost(tmp_path, found)
     assert cost["tokens"] == 10 * cost["updates"] == 10 * (100 + 340)
     assert cost["peak GPU memory (GiB)"] == 80 - 10  # of the first stage

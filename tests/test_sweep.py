@@ -100,7 +100,7 @@ def test_a_file_that_is_no_sweep_is_not_replaced(tmp_path, work):
     run = work("teacher-l2r")
     for name, text in ("recipe.json", '{"source": "en"}'), ("text", "my notes"):
         path = put(tmp_path / name, text)
-        refused("give a file that sbnmt sweep-beam has", run, output=path)
+        refused(f"^--output {path} must be a new file or a sweep", run, output=path)
         assert path.read_text() == f"{text}\n"
 
 

@@ -8,7 +8,7 @@ Commentary v9; validation: newstest2013; test: newstest2014, all 3,003 sentences
 """
 
 from sbnmt_plugin.tools.command import run
-from sbnmt_plugin.tools.published import Corpus, Part, prepare
+from sbnmt_plugin.tools.published import Archive, Corpus, Part, prepare
 
 WMT13 = "https://www.statmt.org/wmt13"
 WMT14 = "https://www.statmt.org/wmt14"
@@ -17,12 +17,7 @@ WMT14 = "https://www.statmt.org/wmt14"
 def pair(archive: str, url: str, path: str) -> Part:
     """A part whose files differ in the language at the end of the name."""
     source, target = f"{path}.en", f"{path}.de"
-    return Part(source, (target,), remedy=fetch(archive, f"{url}/{archive}"))
-
-
-def fetch(archive: str, url: str) -> str:
-    """How to get the files of an archive, which are named as in it."""
-    return f"fetch {url} as {archive}, and unpack it in the folder of raw data"
+    return Part(source, (target,), Archive(archive, f"{url}/{archive}"))
 
 
 TEST = "test-full/newstest2014-deen"
@@ -39,7 +34,7 @@ CORPUS = Corpus(
         Part(
             f"{TEST}-src.en.sgm",
             (f"{TEST}-ref.de.sgm",),
-            remedy=fetch("test-full.tgz", f"{WMT14}/test-full.tgz"),
+            Archive("test-full.tgz", f"{WMT14}/test-full.tgz"),
         ),
     ),
 )

@@ -9,7 +9,7 @@ newstest2017; test: newstest2018.
 """
 
 from sbnmt_plugin.tools.command import run
-from sbnmt_plugin.tools.published import Corpus, Part, prepare
+from sbnmt_plugin.tools.published import Archive, Corpus, Part, prepare
 
 WMT13 = "https://www.statmt.org/wmt13"
 WMT17 = "https://data.statmt.org/wmt17/translation-task"
@@ -25,19 +25,14 @@ YANDEX = (
 def pair(archive: str, url: str, path: str) -> Part:
     """A part whose files differ in the language at the end of the name."""
     source, target = f"{path}.ru", f"{path}.en"
-    return Part(source, (target,), remedy=fetch(archive, f"{url}/{archive}"))
-
-
-def fetch(archive: str, url: str) -> str:
-    """How to get the files of an archive, which are named as in it."""
-    return f"fetch {url} as {archive}, and unpack it in the folder of raw data"
+    return Part(source, (target,), Archive(archive, f"{url}/{archive}"))
 
 
 def news(year: int, url: str) -> Part:
     """A newstest; its archive is called test.tgz in every year."""
     path = f"test/newstest{year}-ruen"
-    remedy = fetch(f"test{year}.tgz", f"{url}/test.tgz")
-    return Part(f"{path}-src.ru.sgm", (f"{path}-ref.en.sgm",), remedy=remedy)
+    archive = Archive(f"test{year}.tgz", f"{url}/test.tgz")
+    return Part(f"{path}-src.ru.sgm", (f"{path}-ref.en.sgm",), archive)
 
 
 NEWS = "training-parallel-nc-v13"

@@ -65,8 +65,7 @@ class FamilyTransformer(Family, TransformerModel):
             ValueError: an option that the family cannot honour; a dictionary without
                 tags (the wrong task).
         """
-        with writable(args):
-            set_defaults(args, cls.config)
+        set_defaults(args, cls.config)
         base_architecture(args)
         cls.settle(args)
         tag_indices(task.target_dictionary, cls.family)
@@ -169,5 +168,12 @@ def register_architectures(
     model: type[FamilyTransformer], sizes: dict[str, Callable[[Any], None]] = SIZES
 ) -> None:
     """Register a family's architectures with fairseq, one for each entry of sizes."""
-    for end, set_sizes in sizes.items():
-        register_model_architecture(model.family, model.family + end)(set_sizes)
+
+    def register(end: str, set_sizes: Callable[[Any], None]) -> None:
+        @register_model_architecture(model.family, model.family + end)
+        def defaults(args: Any) -> None:
+            set_defaults(args, model.config)
+            set_sizes(args)
+
+    for end, function in sizes.items():
+        register(end, function)

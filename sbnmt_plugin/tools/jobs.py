@@ -13,6 +13,7 @@ from itertools import chain, pairwise, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sbnmt_plugin.lines import each_line
 from sbnmt_plugin.symbols import NAMES
 from sbnmt_plugin.tools import command, origin
 from sbnmt_plugin.tools.text import as_written, read_lines, refuse_reserved
@@ -145,25 +146,22 @@ def check_translation(flag: str, path: str, source: str, direction: str) -> None
     note = Path(f"{path}.shards") / "job.json"
     if not note.exists():
         return
-    with as_written(note, f"translate anew, or remove {note.parent}"):
+    remedy = f"remove {note.parent} where it belongs to another file"
+    with as_written(note, f"translate anew, or {remedy}"):
         job = json.loads(note.read_text(encoding="utf-8"))
-        same = job["input sha256"] == origin.sha256_of(read_lines(source))
+        same = job["input sha256"] == origin.sha256_of(each_line(source))
         given = " ".join(job["options"]).replace("=", " ").split()
     if not same:
         raise ValueError(
             f"{flag} {path} must be a translation of --source {source}, but is one of "
-            "another text, or of an earlier state: translate that file"
+            f"another text, or of an earlier state: translate that file, or {remedy}"
         )
-    if ("--sb-direction", other := opposite(direction)) in pairwise(given):
+    ways = [way for name, way in pairwise(given) if name == "--sb-direction"]
+    if ways and ways[-1] in NAMES and ways[-1] != direction:
         raise ValueError(
             f"{flag} {path} must be by a teacher that writes {direction}, but is by "
-            f"one that writes {other}: exchange the two files"
+            f"one that writes {ways[-1]}: give the other's file, or {remedy}"
         )
-
-
-def opposite(direction: str) -> str:
-    """Return the name of the other direction."""
-    return NAMES[1 - NAMES.index(direction)]
 
 
 def job_parser(description: str | None) -> argparse.ArgumentParser:

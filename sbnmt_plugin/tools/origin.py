@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -29,10 +31,13 @@ def checkpoints_in(words: list[str]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def sha256_of(*texts: list[str]) -> str:
+def sha256_of(*texts: Iterable[str]) -> str:
     """Return the checksum of line-aligned texts, one after the other."""
-    lines = [line for text in texts for line in text]
-    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+    found, between = hashlib.sha256(), ""
+    for line in chain(*texts):
+        found.update(f"{between}{line}".encode())
+        between = "\n"
+    return found.hexdigest()
 
 
 def stamps_of(words: list[str]) -> dict[str, list[int]]:

@@ -18,11 +18,11 @@ from pathlib import Path
 
 from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.progress import progress
-from sbnmt_plugin.tools.raw_data import Part, Row, rows_of, tokenised
+from sbnmt_plugin.tools.raw_data import Archive, Part, Row, rows_of, tokenised
 from sbnmt_plugin.tools.text import write_lines
 from sbnmt_plugin.tools.unfinished import new_file
 
-__all__ = ["Corpus", "Limits", "Part", "prepare"]  # of a prepare.py
+__all__ = ["Archive", "Corpus", "Limits", "Part", "prepare"]  # of a prepare.py
 
 
 @dataclass(frozen=True)

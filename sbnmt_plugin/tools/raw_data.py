@@ -28,6 +28,19 @@ GROUP = 100  # chunks that memory has to hold
 
 
 @dataclass(frozen=True)
+class Archive:
+    """A public .tgz, which holds files of a corpus.
+
+    Attributes:
+        name: to save it by.
+        url: its published address.
+    """
+
+    name: str
+    url: str
+
+
+@dataclass(frozen=True)
 class Part:
     """A line-aligned text and its translations.
 
@@ -35,12 +48,14 @@ class Part:
         source: its path in the folder of raw data: plain, .gz or .sgm.
         targets: paths of its translations, the first one being the reference for
             validation; a training set has one.
-        remedy: tells how to get the files.
+        archive: the archive that holds these files under these paths.
+        remedy: tells how to get the files, where no archive is public.
         name: a test set's.
     """
 
     source: str
     targets: tuple[str, ...]
+    archive: Archive | None = None
     remedy: str = "put it there, plain or as .gz"
     name: str = ""
 
@@ -50,12 +65,15 @@ class Part:
         Raises:
             FileNotFoundError: one is missing, with the remedy.
         """
+        remedy = self.remedy
+        if self.archive:
+            name = self.archive.name
+            remedy = f"fetch {self.archive.url} as {name}, and unpack it in {folder}"
         found = []
         for name in (self.source, *self.targets):
-            if (path := existing(folder / name)) is None:
-                raise FileNotFoundError(
-                    f"{folder / name} does not exist: {self.remedy}"
-                )
+            path = existing(folder / name)
+            if path is None:
+                raise FileNotFoundError(f"{folder / name} does not exist: {remedy}")
             found.append(path)
         return found
 

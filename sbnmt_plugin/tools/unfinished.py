@@ -102,10 +102,10 @@ def write_json(path: str | os.PathLike[str], value: Any) -> None:
     """
     if os.path.isfile(path):
         with open(path, "rb") as file:
-            if file.read(1) not in (b"", b"{", b"["):
+            if file.read(99).lstrip()[:1] not in (b"", b"{", b"["):
                 raise FileExistsError(
-                    f"{path} must be a new file or one of JSON, but is another: choose "
-                    "another name"
+                    f"{path} must be a new file or one of JSON, but is another: remove "
+                    "it, or choose another name for the result"
                 )
     with new_file(path) as file:
         json.dump(value, file, indent=1, ensure_ascii=False)

@@ -23,19 +23,24 @@ WORD = re.compile(r"(\S+) [0-9]+( #fairseq:overwrite)?")  # of a dictionary
 ANEW = "binarise all texts of the split together again (sbnmt binarise)"
 
 
-def check_languages(folder: str, *given: str | None) -> None:
+def check_languages(folder: str, *given: str | None) -> list[str | None]:
     """Check that a data folder names its languages where they are not given.
+
+    Returns:
+        Those that it names, or None.
 
     Raises:
         ValueError: it does not.
     """
-    folder_is = os.path.isdir(folder)
-    found = data_utils.infer_language_pair(folder) if folder_is else (None, None)
+    found: list[str | None] = [None, None]
+    if os.path.isdir(folder):
+        found = list(data_utils.infer_language_pair(folder))
     if None in given and None in found:
         raise ValueError(
             f"{folder} must be a folder that sbnmt binarise has written, but no file "
             "of it names two languages: give such a folder, or -s and -t"
         )
+    return found
 
 
 def check_dictionary(path: str) -> None:
@@ -86,8 +91,8 @@ def check_split(
         folder, split = os.path.split(prefix)
         sets = {x.split(".")[0] for x in os.listdir(folder or ".") if ".idx" in x}
         raise FileNotFoundError(
-            f"{folder} must have {split}.{pairs[0]}.*, but has the sets "
-            f"{', '.join(sorted(sets))} alone: name one of them, or binarise that"
+            f"{folder} must have the set {split} ({split}.{pairs[0]}.*), but has "
+            f"{', '.join(sorted(sets)) or 'none'}: binarise it, or name another"
         )
 
 

@@ -27,7 +27,8 @@ from sbnmt_plugin.tools.unfinished import new_file
 
 # names that fairseq gives; they count epochs, and updates
 NAMES = (r"checkpoint(\d+)\.pt", r"checkpoint_\d+_(\d+)\.pt")
-WRITTEN = re.compile(r"checkpoint(\d|_\d|_last|_best|\.best).*\.pt")  # by a training
+KEPT = r"\d+|_\d+_\d+|_last|_best|\.best_\w+_[\d.]+"  # by a training
+WRITTEN = re.compile(rf"checkpoint({KEPT})(-shard\d+|\.\w+)?\.pt")
 
 
 def newest(folder: Path, count: int, fewer: bool = False) -> list[Path]:

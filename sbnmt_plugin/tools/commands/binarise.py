@@ -54,7 +54,7 @@ def binarise(args: argparse.Namespace, others: list[str]) -> None:
         if (prefix := getattr(args, f"{split}pref")) is not None:
             given += [f"--{split}pref", prefix]
             ending = Path(prefix).suffix.removeprefix(".")
-            if ending in languages and not Path(f"{prefix}.{ending}").exists():
+            if ending in languages and Path(prefix).is_file():
                 raise ValueError(
                     f"--{split}pref {prefix} must be what the names of the files have "
                     f"in common: leave out .{ending}"

@@ -24,7 +24,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from fairseq.data.data_utils import infer_language_pair
 
 from sbnmt_plugin import __version__
 from sbnmt_plugin.checkpoints import read_checkpoint, settings_of
@@ -86,8 +85,7 @@ def parsed() -> argparse.Namespace:
     for name in "codes", "tokeniser":
         if len(given := getattr(args, name) or []) > 2:
             raise ValueError(f"--{name} must be one or two, but is {given}")
-    check_languages(str(args.data), args.source_lang, args.target_lang)
-    pair = infer_language_pair(str(args.data))
+    pair = check_languages(str(args.data), args.source_lang, args.target_lang)
     args.languages = args.source_lang or pair[0], args.target_lang or pair[1]
     return args
 

@@ -131,6 +131,12 @@ def main() -> None:
     output = args.output or str(work / f"{kind}-sweep{of_set}.json")
     refuse_overwriting(output, args.chosen_by)
     if Path(output).exists():
-        Sweep.of_file(Path(output))  # or it is refused
+        try:
+            Sweep.of_file(Path(output))
+        except (OSError, ValueError) as error:
+            raise ValueError(
+                f"--output {output} must be a new file or a sweep, but is another: "
+                "remove it, or choose another name"
+            ) from error
     sweep = decoded(work, searches, args.gen_subset, Path(output))
     print(render_sweep(sweep), end="")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from sbnmt_plugin.tools.command import AtLeastOne
-from sbnmt_plugin.tools.recipes.recipe_file import CHOSEN, load_recipe, sizes_of
+from sbnmt_plugin.tools.recipes.recipe_file import load_recipe, sizes_of
 from sbnmt_plugin.tools.recipes.rows import Row, asked_rows, can_be_model
 
 BPE, SENTENCEPIECE = "bpe", "sentencepiece"
@@ -26,7 +26,9 @@ VALIDATIONS = 10  # of a training whose number of updates is the user's
 UNSEGMENTED = ("ja",)
 LANGUAGE = re.compile("[A-Za-z0-9][A-Za-z0-9_]*")
 WIDER = ("--cpu", "--bf16", "--amp")  # of which none goes with --fp16
-OWN = f"{CHOSEN} --criterion --arch -a"
+# options of fairseq-train that tie a run's steps together
+OWN = "--save-dir --no-save --restore-file --finetune-from-model --continue-once "
+OWN += "--user-dir --task --criterion --arch -a --sb-direction --seed --log-format"
 SPELT_HERE = {"-s": "--source", "-t": "--target"}
 SPELT_HERE |= {f"{flag}-lang": flag for flag in SPELT_HERE.values()}
 

@@ -53,9 +53,8 @@ OTHER_ROWS = (
     "`sbnmt recipe --list`; a second variant of a row needs a name of its own "
     "(CONTRIBUTING.md, Add a row)"
 )
-# options of fairseq-train that tie a run's steps together
-CHOSEN = "--save-dir --no-save --restore-file --finetune-from-model --continue-once "
-CHOSEN += "--user-dir --task --sb-direction --seed --log-format"
+# options of fairseq-train by which the next step would not find what it reads
+CHOSEN = ("--save-dir", "--no-save", "--user-dir", "--task", "--sb-direction")
 SCORE = {"lowercase": False, "references": 1, "phonemes": False}
 BPE = ("joint", "separate", "sentencepiece", "none")
 
@@ -252,11 +251,16 @@ def check(recipe: dict[str, Any], path: Path) -> None:
         check_type(own, dict, f"{path}: systems.{row}")
     for row in recipe["stages"]:
         check_stages(recipe, row, f"{path}: stages.{row}")
-    given = [recipe[key] for key in ("train", "model", "teacher_train", "sb_train")]
-    given += [*recipe["systems"].values(), *chain(*recipe["stages"].values())]
-    for flag in CHOSEN.split():
-        if any(flag in options for options in given):
-            raise ValueError(f"{path}: {flag} is chosen by the recipe: leave it out")
+    sections = "train", "model", "teacher_train", "sb_train"
+    given: dict[str, Any] = {key: recipe[key] for key in sections}
+    given |= {f"systems.{row}": own for row, own in recipe["systems"].items()}
+    given |= {f"stages.{row}": chain(*own) for row, own in recipe["stages"].items()}
+    for key, options in given.items():
+        if flag := next((x for x in options if x in CHOSEN), None):
+            raise ValueError(
+                f"{path}: {key} must not set {flag}, which is chosen for each row by "
+                "itself: leave it out"
+            )
     for name in recipe["rows"]:
         check_type(name, str, f"{path}: each of rows")
     for name, value in recipe["environment"].items():

@@ -37,6 +37,11 @@ class Stage:
     options: Options
     continues: bool = False
 
+    @property
+    def log(self) -> str:
+        """Name of its log, without the ending."""
+        return f"train-{self.name.replace('/', '-')}"
+
 
 def training_options(recipe: Settings, row: Row) -> Options:
     """Return the options of fairseq-train for a row, paths left out."""
@@ -61,7 +66,9 @@ def training_options(recipe: Settings, row: Row) -> Options:
     if "--arch" not in system.options:
         options |= recipe["model"]
     options |= recipe["sb_train" if both else "teacher_train"]
-    return laid_over(options, system.options, recipe["systems"].get(row.base, {}))
+    own = recipe["systems"].get(row.base, {})
+    seed = {"--seed": row.seed} if row.seed > 1 else {}  # wins over the recipe's own
+    return laid_over(options, system.options, own, seed)
 
 
 def laid_over(*options: Options) -> Options:

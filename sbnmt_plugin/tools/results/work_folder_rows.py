@@ -56,7 +56,7 @@ def training_cost(logs: Path, stages: list[Stage]) -> TableRow:
     total: TableRow = {}
     updates = 0  # as the last log has counted them
     for stage in stages:
-        log = logs / f"train-{stage.name.replace('/', '-')}.log"  # of its step
+        log = logs / f"{stage.log}.log"
         if not log.exists():
             return {}
         start = updates if stage.continues else 0
