@@ -15,7 +15,11 @@ from recipe_drivers import train
 from sbnmt_plugin.tools.recipes import costs, stages
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
 from sbnmt_plugin.tools.recipes.rows import Row
-from sbnmt_plugin.tools.recipes.stages import FUNCTION, training_stages
+from sbnmt_plugin.tools.recipes.stages import (
+    FUNCTION,
+    training_options,
+    training_stages,
+)
 from sbnmt_plugin.tools.results import work_folder_rows as results
 
 ENDS = "-stage-1", "-stage-2", ""  # of the stages' logs
@@ -258,3 +262,11 @@ def test_the_comparison_of_models_can_fail(killed, tmp_path):
     model, expected = again(killed, tmp_path / "work", change)
     with pytest.raises(AssertionError):
         assert_equal_models(model, expected)
+
+
+def test_a_seed_of_a_row_wins_over_the_recipes(tmp_path):
+    """Two seeds would else be one training twice."""
+    recipe = load_recipe(write(tmp_path / "toy"), False)
+    recipe["train"] = {**recipe["train"], "--seed": 5}
+    seeds = [training_options(recipe, Row("sb", seed=n))["--seed"] for n in (1, 2, 5)]
+    assert seeds == [5, 2, 5]
