@@ -129,9 +129,9 @@ class StreamData(TranslationTask):
             if opposite is None and both and split == self.cfg.train_subset:
                 logger.warning(
                     "there are no R2L texts (%s): both streams are the same gold text. "
-                    "That is right with --sb-lambda 0. With another, each sees through "
-                    "the other what it has to predict: build triples with sbnmt "
-                    "triples",
+                    "That is right for streams that do not read each other "
+                    "(--sb-lambda 0). Others see what they have to predict: build "
+                    "triples with sbnmt triples",
                     f"{prefix}.{pairs[0]}.r2l.*",
                 )
         trained = split == self.cfg.train_subset

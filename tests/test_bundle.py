@@ -107,6 +107,7 @@ def test_each_language_has_its_own_rules_and_codes(tmp_path):
 
 
 NO_CODES = WITNESSES / "data" / "dict.en.txt"
+R2L = WITNESSES / "teacher-r2l.pt"
 
 
 @pytest.mark.parametrize(
@@ -115,6 +116,11 @@ NO_CODES = WITNESSES / "data" / "dict.en.txt"
         (["--path", WITNESSES / "none.pt"], r"none\.pt .*does not exist"),
         (["--path", WITNESSES / "enat-phrase.pt"], "add --enat-table"),
         (["--path", WITNESSES / "sb.pt", *TABLE], "--enat-table"),
+        (["--path", f"{NO_CODES}:{NO_CODES}"], "--path must be one checkpoint, but is"),
+        (
+            ["--path", WITNESSES / "enat-map.pt", "--nat-teacher", R2L],
+            f"--nat-teacher {R2L} must be a model of --sb-direction l2r",
+        ),
         (["--path", WITNESSES / "sb.pt", "--beam", 1], "--beam must be ≥ 2"),
         (["--path", WITNESSES / "sb.pt", "-s", "fr"], "dict.fr.txt"),
         (["--path", WITNESSES / "sb.pt", "--codes", NO_CODES], f"^{NO_CODES}, line"),

@@ -27,10 +27,11 @@ from fairseq.data.iterators import EpochBatchIterator
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from fairseq.logging import progress_bar
 from fairseq_cli import validate
+from steps import call, put
 
 from sbnmt_plugin.network.cpu_products import short_sums
 from sbnmt_plugin.symbols import RESERVED
-from sbnmt_plugin.tools.commands import probe_reading
+from sbnmt_plugin.tools.commands import probe_interaction, probe_reading
 
 
 @pytest.fixture(scope="module")
@@ -534,3 +535,15 @@ def test_options_of_training_work_and_are_saved(data, tmp_path, options):
                 f"{expected}.0",
             )
     assert len(best(run_generate(data, path, "--max-len-b", 5))) == SIZES["test"]
+
+
+@pytest.mark.parametrize("text", ["w1@@ w2", "w1 w2"])
+def test_a_probe_scores_text_without_subwords(data, trained, tmp_path, text):
+    source = put(tmp_path / "in", "w1 w2", "w3")
+    gold = put(tmp_path / "gold", text, "W3")
+    words = [data, "--path", trained, "--cpu", "--input", source, "--reference", gold]
+    if "@@" in text:
+        with pytest.raises(ValueError, match=r"^--reference .* without subwords, but"):
+            call(probe_interaction, *words)
+    else:
+        call(probe_interaction, *words)

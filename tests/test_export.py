@@ -57,8 +57,12 @@ def test_interaction_is_left_out_only_where_that_is_asked_for_and_measured(
     interacting, texts, tmp_path
 ):
     output = tmp_path / "made"
-    for words in ([], ["--without-interaction"], ["--validation", *texts]):
-        with pytest.raises(ValueError, match="streams that read each other"):
+    for words, wanted in (
+        ([], "--without-interaction and --validation SOURCE"),
+        (["--without-interaction"], "--validation SOURCE"),
+        (["--validation", *texts], "--without-interaction"),
+    ):
+        with pytest.raises(ValueError, match=f"that read each other, .* add {wanted}"):
             run_export(interacting, output, *words)
         assert not output.exists()
     words = ["--without-interaction", "--validation", *texts]

@@ -186,6 +186,9 @@ def test_the_steps_from_text_to_text(text, capsys):
     for name in "valid", "new":
         files = "--input", text / f"{name}.en", "--output", text / "x"
         call(lookup, "--table", path, *files)
+        said = capsys.readouterr().out
+        empty = read_lines(text / "x").count("")
+        assert said.startswith(f"{empty} of ") and "no phrase of the table" in said
         assert read_lines(text / "x") == read_lines(text / f"{name}.de")
 
 

@@ -118,6 +118,7 @@ def test_triples_without_their_last_file_are_not_whole(tmp_path):
 def test_building_the_steps_reads_and_writes_nothing(tmp_path):
     folder = in_process.write_recipe(tmp_path / "recipe")
     settings = load_recipe(folder, small=False)
+    settings["train"] = {**settings["train"], "--share-all-embeddings": None}
     rows = asked_rows(["paper", "histories", "both-ways", "parallel", "reading"])
     refused = mock.Mock(side_effect=AssertionError)
     with mock.patch("builtins.open", refused), mock.patch("os.stat", refused):

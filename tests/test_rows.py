@@ -156,12 +156,20 @@ def test_a_model_that_two_rows_share_is_trained_once(recipe, row, trained):
 def test_rows_with_the_model_of_another_come_last(capsys):
     """Else one of two jobs would wait for the other's training."""
     order = ["sb", "sb+rescored", "two-way", "two-way-back", "nart", "nart-9", "sb@2"]
-    call(run_recipe, "toy", "--rows", *order, "--print")
+    call(run_recipe, "toy_styles", "--rows", *order, "--print")
     found = re.findall("# Translate the test set with (.+)", capsys.readouterr().out)
     assert found == [
         *("sb", "two-way", "nart", "sb@2"),
         *("sb+rescored", "two-way-back", "nart-9"),
     ]
+
+
+def test_a_row_whose_model_could_not_be_built_is_refused_at_the_start(tmp_path):
+    for words in ["--print"], ["--work", tmp_path / "work"]:
+        message = "row nart needs --share-all-embeddings in recipe.yaml"
+        with pytest.raises(ValueError, match=message):
+            call(run_recipe, "toy", "--rows", "nart", *words)
+    assert not (tmp_path / "work" / "text").exists()
 
 
 def test_a_row_has_one_name():

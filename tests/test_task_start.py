@@ -6,6 +6,7 @@ from contextlib import nullcontext
 import pytest
 import torch
 from commands import (
+    BA,
     SB,
     binarise,
     lines,
@@ -325,6 +326,22 @@ def test_a_reader_is_trained_beside_a_writer_that_stays(
 def test_a_frozen_writer_is_one_that_was_trained(data, tmp_path):
     with pytest.raises(ValueError, match="nothing is given to start from: add --fine"):
         run_train(data, tmp_path, *SB, *READER, *ONE)
+
+
+def test_a_frozen_writer_writes_both_directions(data, teacher, tmp_path):
+    words = [*SB, *READER, *ONE, "--finetune-from-model", teacher]
+    with pytest.raises(ValueError, match="must write both directions, but writes one"):
+        run_train(data, tmp_path, *words)
+
+
+@pytest.mark.parametrize("option", ["--finetune-from-model", "--restore-file"])
+def test_a_model_starts_from_one_of_the_same_histories(data, tmp_path, option):
+    first = run_train(data, tmp_path / "first", *BA, *ONE)
+    words = [*BA, "--ba-history", "source", "--max-epoch", 2, option, first]
+    with pytest.raises(ValueError, match=r"^--ba-history must be both, as in t"):
+        run_train(data, tmp_path / "second", *words)
+    same = [*BA, "--max-epoch", 2, option, first]
+    assert run_train(data, tmp_path / "same", *same).exists()
 
 
 def with_free_writer(path):

@@ -211,6 +211,11 @@ class Model:
         return encoder_out, tokens, Layout(directions)
 
 
+def name_of(model: Any) -> str:
+    """Return the name of a model's architecture, or of its class, for messages."""
+    return str(getattr(model, "family", type(model).__name__))
+
+
 def said(model: Any, name: str) -> Any:
     """Return a declaration of a model, or of its class: see :class:`Model`."""
     if hasattr(model, name):

@@ -20,7 +20,7 @@ from sbnmt_plugin.layout import Layout, live_places
 from sbnmt_plugin.network.fairseq_decoder import searchable
 from sbnmt_plugin.network.grid import PrefixTrees
 from sbnmt_plugin.network.kv_cache import select_sentences
-from sbnmt_plugin.network.protocol import Forced
+from sbnmt_plugin.network.protocol import Forced, name_of
 from sbnmt_plugin.search.options import Symbols
 from sbnmt_plugin.search.scorer import Scorer, mean_probability
 
@@ -42,7 +42,7 @@ def check_scores_texts(model: Any, flag: str) -> None:
     if not isinstance(searchable(model), Forced):
         raise ValueError(
             f"{flag} must be a Transformer, which scores a whole text at once, but is "
-            f"{type(model).__name__}: choose another"
+            f"{name_of(model)}: choose another"
         )
 
 

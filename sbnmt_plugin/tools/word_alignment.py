@@ -20,7 +20,7 @@ from torch import Tensor
 
 from sbnmt_plugin.layout import L2R, R2L
 from sbnmt_plugin.network.fairseq_decoder import searchable
-from sbnmt_plugin.network.protocol import said
+from sbnmt_plugin.network.protocol import name_of, said
 from sbnmt_plugin.tools.translator import Translator
 from sbnmt_plugin.tools.word_links import Links, parse_links
 from sbnmt_plugin.training.dataset import SBLanguagePairDataset
@@ -147,8 +147,8 @@ def attention_of(model: Any, net_input: dict[str, Any], directions: int) -> Tens
     """
     if said(model, "writes_at_once"):
         raise ValueError(
-            "--path must be a model that writes word by word, but a "
-            f"{type(model).__name__} writes all at once: use another"
+            f"--path must be a model that writes word by word, but {name_of(model)} "
+            "writes all at once: use another"
         )
     given = dict(net_input)
     tokens = given.pop("prev_output_tokens")
@@ -163,7 +163,7 @@ def attention_of(model: Any, net_input: dict[str, Any], directions: int) -> Tens
         if attention is None:
             raise ValueError(
                 "--path must be a model whose decoder gives attention to the source, "
-                f"but {type(model).__name__} gives none"
+                f"but {name_of(model)} gives none"
             )
         found.append(attention[L2R :: layout.directions])
     return torch.stack(found, 1)

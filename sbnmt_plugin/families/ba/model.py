@@ -27,6 +27,8 @@ from fairseq.models import (
 )
 from torch import nn
 
+from sbnmt_plugin.checkpoint_checks import check_function
+from sbnmt_plugin.checkpoints import Checkpoint
 from sbnmt_plugin.families.ba.attention import HISTORIES
 from sbnmt_plugin.families.ba.decoder import RNNEncoder, RNNSearchDecoder
 from sbnmt_plugin.network.transformer import (
@@ -114,6 +116,17 @@ class RNNSearchModel(Family, FairseqEncoderDecoderModel):
         for table in source, target:
             nn.init.zeros_(table.weight[table.padding_idx])
         return model
+
+    def check_starts(
+        self, settings: Any, starts: list[tuple[Checkpoint, bool]]
+    ) -> None:
+        """See :meth:`protocol.Model.check_starts`.
+
+        Raises:
+            ValueError: the histories of a training are others.
+        """
+        for checkpoint, _ in starts:
+            check_function(checkpoint, settings, ("ba_history", "ba_history_size"))
 
 
 def embedding(dictionary: Any, channels: int) -> nn.Embedding:

@@ -147,6 +147,12 @@ class SBTransformerModel(FamilyTransformer):
             )
         for checkpoint, anew in starts:
             path, saved = checkpoint.path, Namespace(**checkpoint.settings)
+            if frozen and getattr(saved, "sb_direction", None) != "both":
+                raise ValueError(
+                    f"--sb-reader keeps the weights of {path}, which must write both "
+                    "directions, but writes one: start from a model of --sb-direction "
+                    "both and --sb-lambda 0"
+                )
             check_across(checkpoint.shapes, self.state_dict(), self.decoder.interacts)
             before = freezes_writer(saved), getattr(saved, "sb_learn_lambda", False)
             wanted = frozen, settings.sb_learn_lambda

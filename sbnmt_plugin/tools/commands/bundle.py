@@ -18,8 +18,10 @@ from __future__ import annotations
 import argparse
 import datetime
 import json
+import os
 import re
 import shutil
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +29,7 @@ import torch
 
 from sbnmt_plugin import __version__
 from sbnmt_plugin.checkpoints import read_checkpoint, settings_of
+from sbnmt_plugin.config import task_config
 from sbnmt_plugin.given_options import architecture_of
 from sbnmt_plugin.register import register
 from sbnmt_plugin.symbols import BLANK, NAMES
@@ -79,9 +82,17 @@ def parsed() -> argparse.Namespace:
         add = search.add_argument
         add(flag, dest=key, type=type(usual), default=usual, help=f"({usual})")
     own = parser.add_argument_group("files of a family")
+    texts = {
+        option.name: option.metadata.get("help") for option in fields(task_config())
+    }
     for name in caller_files():
-        own.add_argument(flag_of(name), type=Path)
+        own.add_argument(flag_of(name), type=Path, help=texts[name])
     args = parser.parse_args()
+    if os.pathsep in str(args.path):
+        raise ValueError(
+            f"--path must be one checkpoint, but is {args.path}: average them with "
+            "sbnmt average, or choose one"
+        )
     for name in "codes", "tokeniser":
         if len(given := getattr(args, name) or []) > 2:
             raise ValueError(f"--{name} must be one or two, but is {given}")
@@ -215,7 +226,13 @@ def fill(folder: Path, args: argparse.Namespace) -> None:
         provenance=origin_of(args.path, state, settings),
         scores=scores,
     )
-    engine = open_engine(folder, made, "cpu", "float32", 1)
+    try:
+        engine = open_engine(folder, made, "cpu", "float32", 1)
+    except ValueError as error:  # names a copy that goes
+        told = str(error)
+        for name in caller_files():
+            told = told.replace(str(folder.absolute() / name), str(getattr(args, name)))
+        raise ValueError(told) from error
     check_beam(engine, args.beam)
     made = made.with_search({"max_positions": int(engine.max_positions[0])})
     write_description(folder, made)

@@ -106,11 +106,13 @@ def check_interaction(args: argparse.Namespace, interacts: bool) -> None:
     Raises:
         ValueError: the model has it, and an option is missing.
     """
-    if interacts and not (args.without_interaction and args.validation):
+    missing = [] if args.without_interaction else ["--without-interaction"]
+    if not args.validation:
+        missing.append("--validation SOURCE REFERENCE, which measures what it costs")
+    if interacts and missing:
         raise ValueError(
             f"{args.model} has streams that read each other, which CTranslate2 does "
-            "not know: add --without-interaction and --validation SOURCE REFERENCE, "
-            "which measures what it costs"
+            f"not know: add {' and '.join(missing)}"
         )
     if args.without_interaction and not interacts:
         print("the model has no interaction to leave out", file=sys.stderr)

@@ -8,6 +8,8 @@ begin none.  Every line gives a line, empty where no phrase is found.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from sbnmt_plugin.lines import each_line
 from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.text import refuse_overwriting, write_lines
@@ -23,4 +25,13 @@ def main() -> None:
     refuse_overwriting(args.output, args.table, args.input)
     table = PhraseTable.load(args.table)
     lines = each_line(args.input)
-    write_lines(args.output, (" ".join(table.lookup(line.split())) for line in lines))
+    counts = {True: 0, False: 0}
+
+    def translated() -> Iterator[str]:
+        for line in lines:
+            text = " ".join(table.lookup(line.split()))
+            counts[not text] += 1
+            yield text
+
+    write_lines(args.output, translated())
+    print(f"{counts[True]} of {sum(counts.values())} lines hold no phrase of the table")

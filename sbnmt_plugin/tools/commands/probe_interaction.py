@@ -24,7 +24,7 @@ from sbnmt_plugin.tools.evaluation import add_raw
 from sbnmt_plugin.tools.phonemes import error_rates
 from sbnmt_plugin.tools.probes import SETTINGS, Prober
 from sbnmt_plugin.tools.scoring import bleu_named, tokenised_bleu
-from sbnmt_plugin.tools.subwords import undoing
+from sbnmt_plugin.tools.subwords import MARK, undoing
 from sbnmt_plugin.tools.text import read_parallel, refuse_overwriting, refuse_reserved
 from sbnmt_plugin.tools.unfinished import write_json
 
@@ -33,7 +33,7 @@ def main() -> None:
     parser = command.parser(__doc__, allow_abbrev=False)
     add = parser.add_argument
     add("--input", required=True, help="source text, as binarised")
-    add("--reference", action="append", required=True, help="tokenised")
+    add("--reference", action="append", required=True, help="without subwords")
     add("--lowercase", action="store_true", help="ignore case")
     add("--phonemes", action="store_true", help="lines are words: error rates, too")
     add_raw(parser)
@@ -42,6 +42,12 @@ def main() -> None:
     refuse_overwriting(args.json, args.input, *args.reference)
     lines, *references = read_parallel(args.input, *args.reference)
     refuse_reserved(args.input, lines)
+    for name, texts in zip(args.reference, references):
+        if any(word.endswith(MARK) for text in texts for word in text.split()):
+            raise ValueError(
+                f"--reference {name} must be without subwords, but has words that end "
+                f"in {MARK}: give the tokenised text"
+            )
     translator = Prober(others)
     if not all(getattr(m, "bidirectional", False) for m in translator.models):
         raise ValueError(

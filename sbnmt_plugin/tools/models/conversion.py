@@ -23,6 +23,7 @@ from sbnmt_plugin.layout import L2R, NAMES, R2L
 from sbnmt_plugin.network.decoder import SBTransformerDecoder
 from sbnmt_plugin.network.fairseq_decoder import adopt
 from sbnmt_plugin.network.fusion import Gate
+from sbnmt_plugin.network.protocol import name_of
 from sbnmt_plugin.search.options import Symbols
 from sbnmt_plugin.search.score_texts import score_texts
 from sbnmt_plugin.search.scorer import Scorer
@@ -43,12 +44,12 @@ def refuse_unknown(model: Any) -> None:
     Raises:
         ValueError: with the family or the flag.
     """
-    kind = type(model).__name__
     known = type(model.encoder) in (TransformerEncoder, TransformerEncoderBase)
     if not known or type(adopt(model.decoder)) is not SBTransformerDecoder:
         raise ValueError(
-            f"the model must be an SB-NMT model or a Transformer, but is a {kind}, "
-            "which CTranslate2 does not know: translate with the folder as it is"
+            "the model must be an SB-NMT model or a Transformer, but is "
+            f"{name_of(model)}, which CTranslate2 does not know: translate with the "
+            "folder as it is"
         )
     sides = model.encoder, model.decoder
     layers = [layer for side in sides for layer in side.layers]

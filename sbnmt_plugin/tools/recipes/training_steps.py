@@ -127,6 +127,12 @@ class TrainingSteps(DataSteps):
         stages = training_stages(self.settings, row)
         for stage, record in zip(stages, row_records(self.settings, row)):
             before = self.train(row, stage, record, before)
+        for flag in row.system.needs:
+            if flag not in stages[-1].options:
+                raise ValueError(
+                    f"row {row.name} needs {flag} in recipe.yaml (train), which that "
+                    "has not: leave out the row, or take another recipe"
+                )
         folder, count = self.work / row.name, self.settings["average"]
         if not count and "--disable-validation" in stages[-1].options:
             raise ValueError(

@@ -29,6 +29,7 @@ def parallel_rows() -> dict[str, System]:
     for name, (title, given, table, options) in KINDS.items():
         asks = {"--criterion": "enat_cross_entropy", "--enat-input": given, **options}
         one = System(title, KD, L2R, "enat_", asks, table=table, links=False)
+        one = replace(one, needs=("--share-all-embeddings",))
         found[name] = replace(one, decode=("--beam", "1"))
         nine = System(f"{title}, 9 lengths", decodes=name, led=True, table=table)
         found[f"{name}-9"] = replace(nine, decode=("--beam", "9"))

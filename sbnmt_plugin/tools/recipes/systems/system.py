@@ -72,6 +72,7 @@ class System:
             A row with a table and no model is that table's own translation.
         links: the attention of its model aligns L2R text word by word.
         user_dir: the package that registers its model, for ``--user-dir``.
+        needs: options of fairseq-train without which its model cannot be built.
         remedy: the row to ask for instead, of a row that is no longer trained.
     """
 
@@ -90,4 +91,5 @@ class System:
     table: str = ""
     links: bool = True
     user_dir: Path = PLUGIN
+    needs: tuple[str, ...] = ()
     remedy: str = ""
