@@ -31,16 +31,23 @@ from sbnmt_plugin.tools.report import (
 from sbnmt_plugin.tools.text import read_lines
 
 
-def record(i, source, winner="l2r"):
-    return json.dumps({"id": i, "source": source, "winner": winner})
+def record(i, source, winner="l2r", **texts):
+    found = {name: {"text": text} for name, text in texts.items()}
+    return json.dumps({"id": i, "source": source, "winner": winner, **found})
 
 
 def test_records_are_ordered_and_known_by_their_words(tmp_path):
     """Subwords of either kind are joined."""
     source = ["Hello, world!", "good morning"]
-    lines = record(1, "good mor@@ ning", "r2l"), record(0, "▁hel lo ▁, ▁world ▁!")
+    hello = "▁hel lo ▁, ▁world ▁!"
+    lines = (
+        record(1, "good mor@@ ning", "r2l", l2r="x"),
+        record(0, hello, l2r="ha@@ llo"),
+    )
     path = put(tmp_path / "r.jsonl", *lines)
-    assert records.read_winners("--records sb", path, source) == ["l2r", "r2l"]
+    texts = "Hallo!", "guten Morgen"
+    found = records.read_winners("--records sb", path, source, texts)
+    assert found == ["l2r", "r2l"]
 
 
 @pytest.mark.parametrize(
@@ -49,7 +56,14 @@ def test_records_are_ordered_and_known_by_their_words(tmp_path):
         ([record(0, "a")], r"for each of the 2 sentences, but has 1 \(none for line 2"),
         ([record(0, "a"), record(2, "b")], "has the id 2, but --source has the lines"),
         ([record(None, "a")], "has the id None, .* give fairseq-generate's records"),
-        ([record(0, "b"), record(1, "a")], "only 0 of its 2 sources are the line"),
+        (
+            [record(0, "b"), record(1, "a")],
+            "--source, but only 0 of its 2 texts are the",
+        ),
+        (
+            [record(i, "ab"[i], l2r="z", r2l="xy"[i]) for i in range(2)],
+            "--system, but only 0 of its 2 texts are the line of their id",
+        ),
         (["{"], "line 1, must be a JSON object"),
         ([record(0, "a").replace("l2r", "L2R")], "must be l2r or r2l, but is L2R"),
         (['{"id": 0}'], "line 1, must be a JSON object with id, source, winner"),
@@ -58,7 +72,7 @@ def test_records_are_ordered_and_known_by_their_words(tmp_path):
 def test_wrong_records_are_refused(tmp_path, lines, message):
     path = put(tmp_path / "r.jsonl", *lines)
     with pytest.raises(ValueError, match=message):
-        records.read_winners("--records sb", path, ["a", "b"])
+        records.read_winners("--records sb", path, ["a", "b"], ["x", "y"])
 
 
 @pytest.mark.parametrize(

@@ -223,7 +223,7 @@ def readers(folder: Path, data: DataFolder) -> list[Reader]:
         ),
         Reader(
             *("records", "records.jsonl", as_lines(records)),
-            lambda p: read_winners("--records", p, source),
+            lambda p: read_winners("--records", p, source, ["W1 W2"] * 6),
         ),
         Reader(
             *("trace", "trace.jsonl", as_lines([trace])),

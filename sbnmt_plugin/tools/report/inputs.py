@@ -182,7 +182,7 @@ def read(asked: Namespace) -> Inputs:
     given = Inputs(source, texts[:count], systems, asked.lowercase, asked.tokenize)
     given.train_logs = asked.train_log
     for name, path in asked.records.items():
-        winners = read_winners(f"--records {name}", path, source)
+        winners = read_winners(f"--records {name}", path, source, systems[name])
         # teachers have one direction, and under --sb-answer one always wins
         if len(set(winners)) > 1:
             given.winners[name] = winners

@@ -13,7 +13,7 @@ from sbnmt_plugin.tools.subwords import undoing
 from sbnmt_plugin.tools.text import as_written, read_lines
 
 SPELLS = re.compile(r"[\W_]+|unk")
-SAME_SOURCES = 0.5  # of the records' sources must be lines of --source
+SAME = 0.5  # of the records' texts must be lines of --source, and of --system
 
 
 def read_jsonl(flag: str, path: Path, needed: tuple[str, ...]) -> list[dict[str, Any]]:
@@ -42,18 +42,30 @@ def spelling(line: str) -> str:
     return SPELLS.sub("", line.lower())
 
 
-def read_winners(flag: str, path: Path, source: list[str]) -> list[str]:
+def is_line(text: str | None, line: str) -> bool:
+    """Tell whether a text of a record, if it has one, is a line of a file."""
+    if text is None:
+        return True
+    text = undoing("▁" in text)(text).strip()
+    return spelling(text) == spelling(line) or "<unk>" in text
+
+
+def read_winners(
+    flag: str, path: Path, source: list[str], written: list[str]
+) -> list[str]:
     """Read who won each sentence, ``l2r`` or ``r2l``, in the order of the sources.
 
     Args:
         path: written by ``--sb-records``, whose ids are the sources' numbers.
+        written: the system's translation of each source.
 
     Raises:
-        ValueError: they do not cover the sources, or belong to others.
+        ValueError: they do not cover the sources, or belong to others or to another
+            system.
     """
     with as_written(path, "decode again"):
         found: dict[int, str] = {}
-        matching, count = 0, len(source)
+        matching, count = {"source": 0, "system": 0}, len(source)
         for record in read_jsonl(flag, path, ("id", "source", "winner")):
             place = record["id"]
             if not isinstance(place, int) or not 0 <= place < count:
@@ -64,15 +76,16 @@ def read_winners(flag: str, path: Path, source: list[str]) -> list[str]:
             if (winner := record["winner"]) not in NAMES:
                 raise ValueError(f"a winner must be l2r or r2l, but is {winner}")
             found[place] = winner
-            line = record["source"]
-            text = undoing("▁" in line)(line).strip()
-            matching += spelling(text) == spelling(source[place]) or "<unk>" in text
-        if matching < SAME_SOURCES * len(found):
-            raise ValueError(
-                f"{flag} {path} must belong to --source, but only {matching} of its "
-                f"{len(found)} sources are the line of their id: give the records of "
-                "this test set"
-            )
+            text = (record.get(winner) or {}).get("text")
+            matching["source"] += is_line(record["source"], source[place])
+            matching["system"] += is_line(text, written[place])
+        for name, number in matching.items():
+            if number < SAME * len(found):
+                raise ValueError(
+                    f"{flag} {path} must belong to --{name}, but only {number} of its "
+                    f"{len(found)} texts are the line of their id: give the records of "
+                    "this system and test set"
+                )
         if missing := [i + 1 for i in range(count) if i not in found]:
             raise ValueError(
                 f"{flag} {path} must have a record for each of the {count} sentences, "
