@@ -338,7 +338,7 @@ ONE = ["--max-epoch", 1, "--no-epoch-checkpoints"]
 
 
 def test_who_writes_all_words_at_once_is_told_apart():
-    with pytest.raises(ValueError, match=r"--path must be .* but a ENATModel writes"):
+    with pytest.raises(ValueError, match=r"--path must be .* but enat_transformer wr"):
         attention_of(enat_model(), {}, 1)
     for model in rnn_model(), two_way_model():
         assert not said(model, "writes_at_once")
