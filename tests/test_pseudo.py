@@ -1,5 +1,6 @@
 """sbnmt pseudo: shards, jobs that are continued, sources that are skipped."""
 
+import hashlib
 import os
 import shutil
 from pathlib import Path
@@ -108,6 +109,13 @@ def test_another_job_of_the_same_name_is_refused(
     with pytest.raises(ValueError, match=r"job.json, which says from what, is miss"):
         again()
     assert output.read_bytes() == whole
+
+
+def test_a_checksum_is_that_of_the_lines_as_they_were_ever_joined():
+    for texts in [["a", "b"], ["c"]], [[]], [["ä"]]:
+        whole = "\n".join(line for text in texts for line in text)
+        expected = hashlib.sha256(whole.encode()).hexdigest()
+        assert origin.sha256_of(*map(iter, texts)) == expected
 
 
 def test_the_checkpoints_that_a_command_names_are_found():

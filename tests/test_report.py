@@ -38,8 +38,8 @@ def record(i, source, winner="l2r", **texts):
 
 def test_records_are_ordered_and_known_by_their_words(tmp_path):
     """Subwords of either kind are joined."""
-    source = ["Hello, world!", "good morning"]
-    hello = "▁hel lo ▁, ▁world ▁!"
+    source = ["Hello, wörld!", "good morning"]
+    hello = "▁hel lo ▁, ▁w <0xC3> <0xB6> rld ▁!"
     lines = (
         record(1, "good mor@@ ning", "r2l", l2r="x"),
         record(0, hello, l2r="ha@@ llo"),

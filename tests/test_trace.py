@@ -50,6 +50,7 @@ def assert_trace_tells_the_search(results, traces):
             assert entry["total"] == pytest.approx(total, abs=1e-3)
             # it ended in the step that says so, as a continuation of a live one
             (at,) = [x for x in finished if same(x, entry)]
+            assert at["total"] == pytest.approx(total, abs=1e-3)
             step = at["length"] - 1
             own = tokens if at["direction"] == "l2r" else tokens[::-1]
             lives = [
