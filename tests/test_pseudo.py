@@ -112,10 +112,10 @@ def test_another_job_of_the_same_name_is_refused(
 
 
 def test_a_checksum_is_that_of_the_lines_as_they_were_ever_joined():
-    for texts in [["a", "b"], ["c"]], [[]], [["ä"]]:
-        whole = "\n".join(line for text in texts for line in text)
+    for given in [["a", "b"], ["c"]], [[]], [["ä"]]:
+        whole = "\n".join(line for text in given for line in text)
         expected = hashlib.sha256(whole.encode()).hexdigest()
-        assert origin.sha256_of(*map(iter, texts)) == expected
+        assert origin.sha256_of(*map(iter, given)) == expected
 
 
 def test_the_checkpoints_that_a_command_names_are_found():

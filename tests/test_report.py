@@ -48,6 +48,7 @@ def test_records_are_ordered_and_known_by_their_words(tmp_path):
     texts = "Hallo!", "guten Morgen"
     found = records.read_winners("--records sb", path, source, texts)
     assert found == ["l2r", "r2l"]
+    assert records.is_line(hello, source[0]) and not records.is_line(hello, source[1])
 
 
 @pytest.mark.parametrize(
