@@ -8,6 +8,8 @@ import pytest
 import sacrebleu
 from commands import SB, TWO_WAY, load, run_train
 
+from sbnmt_plugin.training import start_checks
+
 ONE = ["--max-update", 1, "--no-epoch-checkpoints"]
 SHORT = '{"beam": 2, "max_len_a": 0, "max_len_b": 2}'
 BLEU = ["--eval-bleu", "--eval-bleu-args", SHORT]
@@ -32,7 +34,8 @@ sys.stdin.read()
 """
 
 
-def test_two_trainings_do_not_write_one_folder(data, tmp_path):
+def test_two_trainings_do_not_write_one_folder(data, tmp_path, monkeypatch):
+    monkeypatch.setattr(start_checks, "PATIENCE", 0.2)
     (tmp_path / "save").mkdir()
     words = [sys.executable, "-c", HOLD, tmp_path / "save" / ".lock"]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
