@@ -46,7 +46,8 @@ def is_line(text: str | None, line: str) -> bool:
     """Tell whether a text of a record, if it has one, is a line of a file."""
     if text is None:
         return True
-    text = undoing("▁" in text)(text).strip()
+    pieces = "▁" in text or "<0x" in text
+    text = undoing(pieces)(text).strip()
     return spelling(text) == spelling(line) or "<unk>" in text
 
 
