@@ -14,8 +14,8 @@ from fairseq.data import Dictionary
 from light_station import LightStation
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from sbnmt_plugin import in_use
 from sbnmt_plugin.search.penalties import LengthPenalty
-from sbnmt_plugin.tools import in_use
 from sbnmt_plugin.tools.benchmark import cases, decoding, measuring, results
 from sbnmt_plugin.tools.benchmark.cases import Case, grid
 from sbnmt_plugin.tools.benchmark.measuring import BASELINE

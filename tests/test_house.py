@@ -22,7 +22,7 @@ PACKAGE = ROOT / "sbnmt_plugin"
 RINGS = (
     ("symbols",),
     # torch, or nothing
-    (*("layout", "lines", "numerics", "quiet", "task_options"),),
+    (*("in_use", "layout", "lines", "numerics", "quiet", "task_options"),),
     ("fairseq_options",),
     ("given_options",),
     ("checkpoints",),

@@ -19,7 +19,7 @@ import yaml
 from recipe_drivers import noted, steps_in
 from steps import call, put, wait_for
 
-from sbnmt_plugin.tools import in_use
+from sbnmt_plugin import in_use
 from sbnmt_plugin.tools.command import step_command
 from sbnmt_plugin.tools.commands import recipe as run_recipe
 from sbnmt_plugin.tools.recipes import costs, gpus, runner

@@ -8,7 +8,7 @@ import pytest
 import sacrebleu
 from commands import SB, TWO_WAY, load, run_train
 
-from sbnmt_plugin.training import start_checks
+from sbnmt_plugin import in_use
 
 ONE = ["--max-update", 1, "--no-epoch-checkpoints"]
 SHORT = '{"beam": 2, "max_len_a": 0, "max_len_b": 2}'
@@ -35,7 +35,7 @@ sys.stdin.read()
 
 
 def test_two_trainings_do_not_write_one_folder(data, tmp_path, monkeypatch):
-    monkeypatch.setattr(start_checks, "PATIENCE", 0.2)
+    monkeypatch.setattr(in_use, "PATIENCE", 0.2)
     (tmp_path / "save").mkdir()
     words = [sys.executable, "-c", HOLD, tmp_path / "save" / ".lock"]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}

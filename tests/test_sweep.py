@@ -5,7 +5,7 @@ import json
 import pytest
 from steps import call, put
 
-from sbnmt_plugin.tools import in_use
+from sbnmt_plugin import in_use
 from sbnmt_plugin.tools.commands import sweep_beam
 from sbnmt_plugin.tools.machine import commit, machine, versions
 from sbnmt_plugin.tools.results import sweep_runs

@@ -11,7 +11,8 @@ import pytest
 from commands import ROOT
 from steps import environment
 
-from sbnmt_plugin.tools import command, in_use
+from sbnmt_plugin import in_use
+from sbnmt_plugin.tools import command
 
 SLEEPS = [sys.executable, "-c", "import time; print('up', flush=True); time.sleep(60)"]
 # starts a command, says its number, and waits for it

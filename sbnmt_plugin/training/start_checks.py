@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import logging
 import os
 import re
-import time
 from collections.abc import Collection
 from dataclasses import fields
 from typing import Any
@@ -20,13 +18,13 @@ from omegaconf import DictConfig
 
 from sbnmt_plugin.checkpoints import Checkpoint
 from sbnmt_plugin.fairseq_options import HYDRA, refuse
+from sbnmt_plugin.in_use import take
 from sbnmt_plugin.task_options import flag_of
 
 logger = logging.getLogger(__name__)
 
 # metrics of which more, or less, is better
 MORE, LESS = re.compile("bleu|accuracy"), re.compile("ppl|(nll_)?loss(_.*)?")
-PATIENCE = 10.0  # seconds
 SMOOTHED = "label_smoothed_cross_entropy"
 AUTOCAST = "leave it out, or train in bfloat16 (--sb-autocast)"
 
@@ -140,8 +138,7 @@ def check_options(cfg: Any) -> None:
 def hold_folder(cfg: Any) -> None:
     """Keep other trainings out of the folder of checkpoints till this process ends.
 
-    A process holds what it has held before, and one that was killed is waited for.  On
-    a file system without locks nobody can tell, and nobody counts as holding it.
+    A process holds what it has held before.
 
     Args:
         cfg: the task's, of a training.
@@ -157,24 +154,11 @@ def hold_folder(cfg: Any) -> None:
         return
     os.makedirs(saving.save_dir, exist_ok=True)
     name = os.path.join(saving.save_dir, f".lock{saving.checkpoint_suffix or ''}")
-    lock = os.open(name, os.O_RDWR | os.O_CREAT)
-    patience = time.monotonic() + PATIENCE
-    while not taken(lock):
-        if time.monotonic() > patience:
-            raise ValueError(
-                f"--save-dir {saving.save_dir} must not be in use, but another "
-                "training is at work there: wait for it or end it, or choose another"
-            )
-        time.sleep(0.1)
-
-
-def taken(lock: int) -> bool:
-    """Lock an open file for this process, and tell whether no other one holds it."""
-    try:
-        fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        return error.errno not in (errno.EACCES, errno.EAGAIN)
-    return True
+    take(
+        *(os.open(name, os.O_RDWR | os.O_CREAT), fcntl.lockf),
+        f"--save-dir {saving.save_dir} must not be in use, but another training is at "
+        "work there: wait for it or end it, or choose another",
+    )
 
 
 def check_metric(cfg: Any, logged: Collection[str]) -> None:

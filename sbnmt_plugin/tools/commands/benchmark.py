@@ -24,9 +24,9 @@ import argparse
 import os
 from pathlib import Path
 
+from sbnmt_plugin.in_use import hold
 from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.benchmark.cases import GRIDS, LOW, SIZES, SLOW, grid
-from sbnmt_plugin.tools.in_use import hold
 
 
 def parser() -> argparse.ArgumentParser:

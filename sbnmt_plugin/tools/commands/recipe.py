@@ -40,9 +40,9 @@ import shlex
 from pathlib import Path
 from typing import Any
 
+from sbnmt_plugin.in_use import hold
 from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.bitext import check_code, count_lines, unlike
-from sbnmt_plugin.tools.in_use import hold
 from sbnmt_plugin.tools.recipes import bitext
 from sbnmt_plugin.tools.recipes.data_steps import Run
 from sbnmt_plugin.tools.recipes.duration import forecaster

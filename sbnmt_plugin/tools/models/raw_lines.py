@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import fcntl
 import json
 import os
 import select
@@ -10,9 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
+from sbnmt_plugin.in_use import taken
 from sbnmt_plugin.lines import refuse_other_form, without_end
 from sbnmt_plugin.symbols import NAMES
-from sbnmt_plugin.tools.in_use import taken
 from sbnmt_plugin.tools.models.engine import Hypothesis, distinct
 from sbnmt_plugin.tools.models.folder import Model
 from sbnmt_plugin.tools.text import as_written
@@ -151,7 +152,7 @@ class Growing:
             refuse_special(file)
         path.parent.mkdir(parents=True, exist_ok=True)
         self.file = open(self.part, "a+b")  # noqa: SIM115 (see close)
-        if not taken(self.file.fileno()):
+        if not taken(self.file.fileno(), fcntl.flock):
             raise ValueError(
                 f"{path} must have one writer, but another command is at work on it: "
                 "wait for it, or choose another name"

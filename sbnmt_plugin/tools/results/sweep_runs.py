@@ -11,10 +11,10 @@ from itertools import starmap
 from pathlib import Path
 from typing import Any
 
+from sbnmt_plugin.in_use import hold
 from sbnmt_plugin.tools import origin
 from sbnmt_plugin.tools.command import step_command
 from sbnmt_plugin.tools.evaluation import References, read_hypotheses
-from sbnmt_plugin.tools.in_use import hold
 from sbnmt_plugin.tools.machine import commit, machine, versions
 from sbnmt_plugin.tools.progress import progress
 from sbnmt_plugin.tools.recipes.costs import read_log, told
